@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -11,17 +11,33 @@ from torch import Tensor, nn
 from real.models.model import LanguageModel
 from real.models.weights import Weights, plain
 
+Module = TypeVar("Module", bound=nn.Module)
+
 
 class Frozen(NamedTuple):
-    """The target's ends: embedding (ids, hidden) of mean square 1 and head (V, hidden), with its bias if it has one."""
+    """The target's ends: embedding (ids, hidden) of mean square 1 and head (k, hidden), with its bias if it has one.
+
+    The head has a row for each of `tokens` (k,), or for all `vocabulary` tokens where that is None.
+    """
 
     embedding: Tensor
     head: Tensor
     bias: Tensor | None
+    vocabulary: int
+    tokens: Tensor | None = None
+
+    def rows(self, hidden: Tensor) -> Tensor:
+        """Return logits (..., k) of the head's own tokens."""
+        return F.linear(hidden, self.head, self.bias)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """What the target's head makes of (..., hidden)."""
-        return F.linear(hidden, self.head, self.bias)
+        """Return logits (..., V), -inf for tokens that the head lacks."""
+        rows = self.rows(hidden)
+        if self.tokens is None:
+            return rows
+        logits = rows.new_full((*rows.shape[:-1], self.vocabulary), -torch.inf)
+        logits[..., self.tokens] = rows
+        return logits
 
     def three(self, tokens: Tensor) -> Tensor:
         """Embeddings (..., 3 hidden) of three tokens each (..., 3), oldest first; zeros where an id is negative."""
@@ -36,14 +52,36 @@ def weights_of(target: LanguageModel) -> Weights:
     return target.weights
 
 
-def frozen(target: LanguageModel, hidden: int) -> Frozen:
-    """The ends of a target; ValueError unless its states have the width that is read."""
+def frozen(target: LanguageModel, hidden: int, tokens: Tensor | None = None) -> Frozen:
+    """Return the ends of a target, the head with rows of these `tokens` (k,) alone, or of all.
+
+    Raises
+    ------
+    ValueError
+        The target's states have another width than `hidden`, or a token is outside its vocabulary.
+    """
     weights = weights_of(target)
     there = weights.embedding.shape[1]
     if there != hidden:
         raise ValueError(f"the drafter reads states of width {hidden}, and the target's have {there}")
     scaled = weights.embedding / weights.embedding.double().square().mean().sqrt().to(weights.embedding.dtype)
-    return Frozen(scaled, plain(weights.head)[: target.vocab_size], weights.head_bias)
+    head, bias = plain(weights.head)[: target.vocab_size], weights.head_bias
+    if tokens is None:
+        return Frozen(scaled, head, bias, target.vocab_size)
+    tokens = tokens.to(head.device, torch.int64)
+    if int(tokens.max()) >= target.vocab_size:
+        raise ValueError(f"the drafter knows token {int(tokens.max())}, and the target's last is {len(head) - 1}")
+    return Frozen(scaled, head[tokens], None if bias is None else bias[tokens], target.vocab_size, tokens)
+
+
+def with_tokens(net: Module, recipe: dict[str, Any]) -> Module:
+    """Return a network with a buffer for the tokens of its head, `recipe["tokens"]` of them; None where it has all.
+
+    They are part of what is trained and saved: the most frequent tokens of the texts that it learns from.
+    """
+    count = recipe.get("tokens")
+    net.register_buffer("tokens", torch.arange(count, dtype=torch.int32) if count else None)
+    return net
 
 
 class Look(NamedTuple):

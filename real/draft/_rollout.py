@@ -39,10 +39,14 @@ class Step(NamedTuple):
 
 
 class Network(Protocol):
-    """What is trained. `steps` is how many drafts a block may have, None for any number."""
+    """What is trained. `steps` is how many drafts a block may have, None for any number.
+
+    `tokens` (k,) are those of its head, of `with_tokens`; None for all.
+    """
 
     hidden: int
     steps: int | None
+    tokens: Tensor | None
 
     def keys(self, three: Tensor, before: Tensor) -> Tensor:
         """Keys (b, m, w) of places of the text, from the tokens that end there (b, m, 3 hidden) and `before`."""
@@ -101,15 +105,38 @@ def last(target: LanguageModel) -> tuple[int, ...]:
 def drafter(net: Any, target: LanguageModel) -> Drafter:
     """The drafter of a network that reads the last states of a target; ValueError if it cannot read this one's."""
     (layer,) = last(target)
-    frozen(target, net.hidden)
+    frozen(target, net.hidden, net.tokens)
     return Drafter((layer,), partial(Reader, net), partial(_along, net, layer), stepwise=True)
 
 
-def crossed(ends: Frozen, states: Tensor, read: Tensor) -> Tensor:
-    """Mean cross-entropy of the laws that the head makes of `read`, with those it makes of the target's states."""
+def crossed(ends: Frozen, states: Tensor, read: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Return the mean cross-entropy of the drafter's laws with the target's, on the tokens of the head.
+
+    Parameters
+    ----------
+    ends : Frozen
+        Embedding and head.
+    states, read : Tensor, shape (b, k, hidden)
+        What the head reads for the target's laws and for the drafter's.
+    weight : Tensor, shape (b, k), optional
+        Of each place in the mean.
+
+    Returns
+    -------
+    Tensor
+        Nats, a scalar.
+    """
     with torch.no_grad():
-        law = ends.logits(states).softmax(-1)
-    return -(law * ends.logits(read).log_softmax(-1)).sum(-1).mean()
+        law = ends.rows(states).softmax(-1)
+    return mean(-(law * ends.rows(read).log_softmax(-1)).sum(-1), weight)
+
+
+def mean(values: Tensor, weight: Tensor | None) -> Tensor:
+    """Return the mean of values (b, k) or (b, k, n), weighted where there are weights (b, k)."""
+    if weight is None:
+        return values.mean()
+    each = values.flatten(2).mean(-1) if values.ndim > 2 else values
+    return (each * weight).sum() / weight.sum().clamp(min=1)
 
 
 def places(length: int, count: int, gamma: int, rng: torch.Generator) -> Tensor:
@@ -128,7 +155,7 @@ def _along(
     net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
     check_steps(net, gamma)
-    ends, net = frozen(target, net.hidden), deepcopy(net).to(target.dtype)
+    ends, net = frozen(target, net.hidden, net.tokens), deepcopy(net).to(target.dtype)
     tokens = readable(target, torch.tensor([prompt + text], device=target.device))
     states = full_states(target, tokens[0], (layer,))[1][None, :, 0]
     at = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
@@ -154,7 +181,8 @@ class Reader:
         batch: int,
         mark: Callable[[str], None],
     ) -> None:
-        self._net, self._ends, self._target = deepcopy(net).to(target.dtype), frozen(target, net.hidden), target
+        self._net, self._target = deepcopy(net).to(target.dtype), target
+        self._ends = frozen(target, net.hidden, net.tokens)
         self._warping, self._draw, self._mark = warping, draw, mark
         kind = self._ends.head
         with torch.no_grad():

@@ -13,18 +13,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from real.decode.draft import LMDraft
 from real.decode.given_text import Along
 from real.decode.proposer import Drafter, Draw
 from real.decode.warp import Warping
-from real.draft import _weights, lm
+from real.draft import _rollout, _weights, lm, restricted
+from real.draft._parts import frozen, with_tokens
 from real.models import llama, store
 from real.models.model import LanguageModel
 from real.models.quantised import Quantised
-from real.models.weights import Layer, Weights, pack, plain
+from real.models.weights import Layer, Weights, pack
 
 NAME = "early exit"
 PAPER = "arXiv:2404.18911"
@@ -32,6 +32,9 @@ LAYERS = ()
 RECIPES: dict[str, dict[str, Any]] = {
     f"exit_{after}": {"drafter": "exit", "after": after, "hidden": 256, "width": 768} | _weights.FITTED | {"batch": 6}
     for after in range(4)
+} | {
+    f"smollm2/exit_{after}": {"drafter": "exit", "after": after, "width": 960} | _weights.SMOLLM2
+    for after in (2, 5, 10)
 }
 
 
@@ -50,6 +53,7 @@ class Block(nn.Module):
 
     def __init__(self, hidden: int, width: int, inner: int | None = None) -> None:
         super().__init__()
+        self.register_buffer("tokens", None)  # of its head; see `with_tokens`
         inner = hidden if inner is None else inner
         self.norm_in = nn.Parameter(torch.ones(hidden))
         self.qkv = nn.Parameter(0.05 * torch.randn(width, hidden))
@@ -66,7 +70,7 @@ class Shipped(NamedTuple):
 
 def network(recipe: dict[str, Any]) -> Block:
     """The block of a recipe, untrained; its first weights come from torch's generator."""
-    return Block(recipe["hidden"], recipe["width"])
+    return with_tokens(Block(recipe["hidden"], recipe["width"]), recipe)
 
 
 def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
@@ -74,9 +78,7 @@ def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
     return (recipe["after"], -1)
 
 
-def lesson(
-    block: nn.Module, target: LanguageModel, recipe: dict[str, Any]
-) -> Callable[[Tensor, Tensor, torch.Generator], Tensor]:
+def lesson(block: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
     """The loss to train on: cross-entropy with the target's own rows.
 
     Parameters
@@ -91,14 +93,14 @@ def lesson(
     Returns
     -------
     callable
-        (tokens (b, m), states (b, m, 2, hidden) of `reads`, a generator) -> nats a token.
+        (tokens (b, m), states (b, m, 2, hidden) of `reads`, a generator, weight (b, m) of each place, by default all
+        the same) -> nats a token.
     """
     weights = _known(target, recipe["after"], block)
-    head = plain(weights.head)
+    ends = frozen(target, recipe["hidden"], block.tokens)  # type: ignore[arg-type]
 
-    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator) -> Tensor:
-        law = F.linear(states[:, :, 1], head).softmax(-1)
-        return -(law * F.linear(on_states(weights, block, states[:, :, 0]), head).log_softmax(-1)).sum(-1).mean()
+    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
+        return _rollout.crossed(ends, states[:, :, 1], on_states(weights, block, states[:, :, 0]), weight)
 
     return loss
 
@@ -163,7 +165,9 @@ def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageMod
     weights = _behind(_known(target, after, block), block, after, pack)
     read = [w for layer in weights.layers for w in layer if isinstance(w, (Tensor, Quantised))]
     size = sum(w.nbytes for w in [*read, weights.norm, weights.head])
-    return replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size)
+    model = replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size)
+    tokens = getattr(block, "tokens", None)
+    return model if tokens is None else restricted.trimmed(model, tokens.tolist())
 
 
 def _known(target: LanguageModel, after: int = 0, block: nn.Module | None = None) -> Weights:

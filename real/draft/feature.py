@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from real.decode.proposer import Drafter
 from real.draft import _rollout, _weights, heads
-from real.draft._parts import Attention, Gated, Look, frozen, rms
+from real.draft._parts import Attention, Gated, Look, frozen, rms, with_tokens
 from real.models.model import LanguageModel
 
 NAME = "states of its own"
@@ -25,6 +25,8 @@ LAYERS = heads.LAYERS
 reads = heads.reads
 _SIZES = {"hidden": 256, "inner": 64, "gated": 192}
 _FITTED = _weights.FITTED | {"starts": 32, "unroll": 2, "head_share": 0.1}
+# Blocks on states of their own are as long as those that are decoded; the law counts more than the state.
+_SMOLLM2 = _weights.SMOLLM2 | {"unroll": 4, "head_share": 1.0, "state_share": 0.1}
 VARIANTS: dict[str, dict[str, Any]] = {  # of FSPAD's experiment; the control's gated layer has what both others add
     "eagle": {},
     "fs": {"fuse": 96},
@@ -34,6 +36,8 @@ VARIANTS: dict[str, dict[str, Any]] = {  # of FSPAD's experiment; the control's 
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "feature": {"drafter": "feature", **_SIZES, **VARIANTS["both"], **_FITTED},
+    "smollm2/feature": {"drafter": "feature", "inner": 192, "gated": 640} | _SMOLLM2,
+    "smollm2/fspad": {"drafter": "feature", "inner": 192, "gated": 384, "fuse": 64, "pad": True} | _SMOLLM2,
 }
 
 
@@ -56,6 +60,7 @@ class Feature(nn.Module):
 
     def __init__(self, hidden: int, inner: int, gated: int, fuse: int = 0, pad: bool = False, extra: int = 0) -> None:
         super().__init__()
+        self.register_buffer("tokens", None)  # of its head; see `with_tokens`
         self.hidden, self.pad = hidden, pad
         start = torch.cat([torch.zeros(hidden, hidden), torch.eye(hidden)], 1)
         self.join = nn.Parameter(start + 0.01 * torch.randn(hidden, 2 * hidden))
@@ -91,13 +96,11 @@ class Feature(nn.Module):
 
 def network(recipe: dict[str, Any]) -> Feature:
     """The layer of a recipe, untrained."""
-    told = {name: recipe[name] for name in ("fuse", "pad", "extra") if name in recipe}
-    return Feature(recipe["hidden"], recipe["inner"], recipe["gated"], **told)
+    options = {name: recipe[name] for name in ("fuse", "pad", "extra") if name in recipe}
+    return with_tokens(Feature(recipe["hidden"], recipe["inner"], recipe["gated"], **options), recipe)
 
 
-def lesson(
-    net: nn.Module, target: LanguageModel, recipe: dict[str, Any]
-) -> Callable[[Tensor, Tensor, torch.Generator], Tensor]:
+def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
     """The loss to train on: a smooth distance of what is fed back to the target's state, and a share of cross-entropy.
 
     Parameters
@@ -107,22 +110,25 @@ def lesson(
     target : LanguageModel
         The frozen target.
     recipe : dict
-        With `starts` blocks a text, `unroll` steps on states of its own, and `head_share`, the weight of cross-entropy.
+        With `starts` blocks a text, `unroll` steps on states of its own, `head_share`, the weight of cross-entropy,
+        and `state_share`, that of the distance, by default 1.
 
     Returns
     -------
     callable
-        (tokens (b, m), states (b, m, 1, hidden), generator of the places) -> the loss.
+        (tokens (b, m), states (b, m, 1, hidden), generator of the places, weight (b, m) of each place, by default all
+        the same) -> the loss.
     """
-    ends = frozen(target, recipe["hidden"])
+    ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
 
-    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator) -> Tensor:
+    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
         last, losses = states[:, :, 0], []
-        at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng)
+        at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng).to(tokens.device)
         for j, step in enumerate(_rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])):
-            wanted = last[:, at + j]
-            told = _rollout.crossed(ends, wanted, step.read)
-            losses.append(F.smooth_l1_loss(step.carried, wanted) + recipe["head_share"] * told)
+            wanted, counted = last[:, at + j], None if weight is None else weight[:, at + j]
+            cross_entropy = _rollout.crossed(ends, wanted, step.read, counted)
+            distance = _rollout.mean(F.smooth_l1_loss(step.carried, wanted, reduction="none"), counted)
+            losses.append(recipe.get("state_share", 1.0) * distance + recipe["head_share"] * cross_entropy)
         return torch.stack(losses).mean()
 
     return loss

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from real.decode.proposer import Drafter
 from real.draft import _rollout, _weights
-from real.draft._parts import Look, frozen
+from real.draft._parts import Look, frozen, with_tokens
 from real.models.model import LanguageModel
 
 NAME = "heads"
@@ -29,7 +29,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "starts": 32,
         "unroll": 6,
     }
-    | _weights.FITTED
+    | _weights.FITTED,
+    "smollm2/heads": {"drafter": "heads", "inner": 96, "heads": 4, "unroll": 4} | _weights.SMOLLM2,
 }
 
 
@@ -49,6 +50,7 @@ class Heads(nn.Module):
 
     def __init__(self, hidden: int, inner: int, heads: int) -> None:
         super().__init__()
+        self.register_buffer("tokens", None)  # of its head; see `with_tokens`
         self.hidden, self.steps = hidden, heads
         self.up = nn.ParameterList([torch.randn(inner, hidden) * hidden**-0.5 for _ in range(heads)])
         self.bias = nn.ParameterList([torch.zeros(inner) for _ in range(heads)])
@@ -66,7 +68,7 @@ class Heads(nn.Module):
 
 def network(recipe: dict[str, Any]) -> Heads:
     """The heads of a recipe, untrained."""
-    return Heads(recipe["hidden"], recipe["inner"], recipe["heads"])
+    return with_tokens(Heads(recipe["hidden"], recipe["inner"], recipe["heads"]), recipe)
 
 
 def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
@@ -74,9 +76,7 @@ def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
     return (-1,)
 
 
-def lesson(
-    net: nn.Module, target: LanguageModel, recipe: dict[str, Any]
-) -> Callable[[Tensor, Tensor, torch.Generator], Tensor]:
+def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
     """The loss to train on: cross-entropy with the target's rows, mean over the drafts of a block.
 
     Parameters
@@ -91,15 +91,19 @@ def lesson(
     Returns
     -------
     callable
-        (tokens (b, m), states (b, m, 1, hidden), generator of the places) -> nats a token.
+        (tokens (b, m), states (b, m, 1, hidden), generator of the places, weight (b, m) of each place, by default all
+        the same) -> nats a token.
     """
-    ends = frozen(target, recipe["hidden"])
+    ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
 
-    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator) -> Tensor:
+    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
         last = states[:, :, 0]
-        at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng)
-        found = _rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])
-        return torch.stack([_rollout.crossed(ends, last[:, at + j], step.read) for j, step in enumerate(found)]).mean()
+        at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng).to(tokens.device)
+        losses = []
+        for j, step in enumerate(_rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])):
+            counted = None if weight is None else weight[:, at + j]
+            losses.append(_rollout.crossed(ends, last[:, at + j], step.read, counted))
+        return torch.stack(losses).mean()
 
     return loss
 

@@ -20,6 +20,7 @@ from real.decode.given_text import Along, windows
 from real.decode.proposer import Drafter, Draw, More, Proposed, Proposer
 from real.decode.warp import Warping
 from real.draft._contract import along_blocks, target_probabilities
+from real.draft._parts import weights_of
 from real.models import store
 from real.models.model import LanguageModel
 from specsim.base import check
@@ -265,10 +266,15 @@ def trimmed(model: LanguageModel, ids: Sequence[int]) -> LanguageModel:
     bias = None if weights.head_bias is None else weights.head_bias[rows]
     few = replace(weights, head=head[rows].contiguous(), head_bias=bias)
     saved = (len(head) - len(rows)) * head.shape[1] * head.itemsize
+    return placed(replace(model, weights=few, weight_bytes=model.weight_bytes - saved), rows)
+
+
+def placed(model: LanguageModel, tokens: Tensor) -> LanguageModel:
+    """Return a model whose head has a row for each of these tokens (k,) alone, with logits for the whole vocabulary."""
+    few = weights_of(model)
     return replace(
         model,
-        new_store=lambda batch: Few(store.Llama(few, batch), rows, model.vocab_size),
-        weight_bytes=model.weight_bytes - saved,
+        new_store=lambda batch: Few(store.Llama(few, batch), tokens, model.vocab_size),
         weights=None,  # their head is not that of the vocabulary
     )
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from real.decode.proposer import Drafter
 from real.draft import _rollout, _weights, heads
-from real.draft._parts import Attention, Gated, Look, rms
+from real.draft._parts import Attention, Gated, Look, rms, with_tokens
 from real.models.model import LanguageModel
 
 NAME = "trigrams and full context"
@@ -29,7 +29,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "starts": 32,
         "unroll": 4,
     }
-    | _weights.FITTED
+    | _weights.FITTED,
+    "smollm2/trigram": {"drafter": "trigram", "rank": 16, "inner": 64, "gated": 32, "unroll": 4} | _weights.SMOLLM2,
 }
 VARIANTS: dict[str, dict[str, Any]] = {  # with as many parameters, to 1 %: what is taken out goes into the gated part
     "whole": {},
@@ -57,6 +58,7 @@ class Trigram(nn.Module):
 
     def __init__(self, hidden: int, rank: int, inner: int, gated: int, near: bool = True, far: bool = True) -> None:
         super().__init__()
+        self.register_buffer("tokens", None)  # of its head; see `with_tokens`
         self.hidden, self.read = hidden, (3 if near else 1) * hidden
         self.squeeze = nn.Parameter(torch.randn(rank, self.read) * self.read**-0.5)
         self.spread = nn.Parameter(torch.zeros(self.read, rank))
@@ -83,7 +85,7 @@ class Trigram(nn.Module):
 def network(recipe: dict[str, Any]) -> Trigram:
     """The network of a recipe, untrained."""
     more = {name: recipe[name] for name in ("near", "far") if name in recipe}
-    return Trigram(*(recipe[name] for name in ("hidden", "rank", "inner", "gated")), **more)
+    return with_tokens(Trigram(*(recipe[name] for name in ("hidden", "rank", "inner", "gated")), **more), recipe)
 
 
 def shipped(name: str = "trigram") -> Trigram:

@@ -1,7 +1,7 @@
-"""Weights that are shipped: small files in bfloat16, each with the hash of the recipe that made it.
+"""Weights that are shipped: small files in bfloat16 or int8, each with the hash of the recipe that made it.
 
-They lose nothing by bfloat16 that a test sees, and take half the room of a wheel. They are computed with in float32, or
-in whatever their model is turned into.
+They lose nothing by it that a test sees, and take half or a quarter of the room of a wheel. They are computed with in
+float32, or in whatever their model is turned into. In int8 each row of a matrix has a scale of its own.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import nn
+from torch import Tensor, nn
 
 from specsim.base.files import write_bytes
 
 Module = TypeVar("Module", bound=nn.Module)
+# What the name of a matrix in int8 has behind it for its scales.
+_SCALE = ".scale"
 
 
 def fingerprint(recipe: dict[str, Any]) -> str:
@@ -32,9 +34,39 @@ def path_of(folder: Path, name: str) -> Path:
 
 
 def save(folder: Path, name: str, module: nn.Module, recipe: dict[str, Any]) -> None:
-    """Write a module's weights whole, or not at all."""
-    held = {key: value.detach().to(torch.bfloat16).contiguous() for key, value in module.state_dict().items()}
-    write_bytes(path_of(folder, name), safetensors.torch.save(held, {"recipe": fingerprint(recipe)}))
+    """Write a module's weights whole, or not at all; matrices in int8 where the recipe says so (`stored`)."""
+    held: dict[str, Tensor] = {}
+    for key, value in module.state_dict().items():
+        weight = value.detach().cpu().contiguous()
+        if not weight.is_floating_point():
+            held[key] = weight
+        elif recipe.get("stored") == "int8" and weight.ndim == 2:
+            held[key], held[key + _SCALE] = rounded(weight)
+        else:
+            held[key] = weight.to(torch.bfloat16)
+    path = path_of(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, safetensors.torch.save(held, {"recipe": fingerprint(recipe)}))
+
+
+def rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a matrix (n, m) rounded to int8, and the scale (n,) in float32 that each row is multiplied by."""
+    scale = weight.float().abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+    return (weight.float() / scale[:, None]).round().to(torch.int8), scale
+
+
+def _restored(held: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights in float32 from those of a file."""
+    weights = {}
+    for key, value in held.items():
+        if key.endswith(_SCALE):
+            continue
+        scale = held.get(key + _SCALE)
+        if scale is not None:
+            weights[key] = value.float() * scale[:, None]
+        else:
+            weights[key] = value.float() if value.is_floating_point() else value
+    return weights
 
 
 def load(folder: Path, name: str, module: Module, recipe: dict[str, Any], remedy: str) -> Module:
@@ -69,13 +101,13 @@ def load(folder: Path, name: str, module: Module, recipe: dict[str, Any], remedy
     try:
         with safe_open(path, "pt") as file:
             made_by = (file.metadata() or {}).get("recipe", "none")
-            held = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118, the file is no mapping
+            held = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118, the file is no mapping
     except SafetensorError:
         raise ValueError(f"weights of {name} cannot be read, the file is broken: {remedy}") from None
     if made_by != fingerprint(recipe):
         raise ValueError(f"weights of {name} were made by recipe {made_by}, not {fingerprint(recipe)}: {remedy}")
     try:
-        module.load_state_dict(held)
+        module.load_state_dict(_restored(held))
     except RuntimeError:
         raise ValueError(f"weights of {name} do not fit the model that its recipe makes: {remedy}") from None
     return module.eval()

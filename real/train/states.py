@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import safetensors.torch
@@ -11,20 +12,20 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from real.models import store
 from real.models.model import LanguageModel
 from real.models.quantised import Quantised
-from real.models.weights import plain
+from real.models.weights import Weights, plain
 from real.train.loop import silent
 from specsim.base.files import write_bytes
 
-_TOGETHER = 16  # texts in one pass
+# Texts in one pass, on a CPU and on a GPU.
+_TOGETHER = {"cpu": 16, "cuda": 64}
 
 
 def identity(target: LanguageModel) -> str:
     """Sixteen hexadecimal digits that a target of other weights does not have; ValueError off the fast path."""
-    weights = target.weights
-    if weights is None:
-        raise ValueError("states are those of a target on the fast path, and this one runs its own forward")
+    weights = weights_of(target)
     whole = hashlib.sha256()
     every = [weights.embedding, weights.norm, weights.head, *(w for layer in weights.layers for w in layer)]
     for w in every:
@@ -33,11 +34,18 @@ def identity(target: LanguageModel) -> str:
     return whole.hexdigest()[:16]
 
 
+def weights_of(target: LanguageModel) -> Weights:
+    """Return the target's weights; ValueError off the fast path."""
+    if target.weights is None:
+        raise ValueError("states are those of a target on the fast path, and this one runs its own forward")
+    return target.weights
+
+
 def cached(
     target: LanguageModel,
     tokens: Tensor,
     layers: Sequence[int],
-    folder: Path,
+    folder: Path | None,
     said: Callable[[str], None] = silent,
 ) -> Tensor:
     """States after given layers along texts, read from a folder where they are there and written to it where not.
@@ -50,8 +58,9 @@ def cached(
         Texts.
     layers : sequence of int
         After how many layers: 0 is the embedding, the last one what the head reads, normed; -1 is that, too.
-    folder : Path
-        Holds a file a layer; made if it is not there.
+    folder : Path, optional
+        Holds a file a layer; made if it is not there. None keeps them in memory alone, for targets that make them
+        faster than a disk gives them back.
     said : callable
         Is told what runs.
 
@@ -65,32 +74,50 @@ def cached(
     ValueError
         A file of states of another target, or of other texts, or one that cannot be read: the line says which.
     """
-    own = identity(target)
-    last = len(target.weights.layers)  # type: ignore[union-attr]
+    last = len(weights_of(target).layers)
     wanted = [n % (last + 1) for n in layers]
-    told = {"target": own, "texts": hashlib.sha256(tokens.contiguous().numpy().tobytes()).hexdigest()[:16]}
+    if folder is None:
+        return torch.cat(_made(target, tokens, tuple(wanted), said))
+
+    # What the folder holds is read, if it is of this target and of these texts.
+    digest = hashlib.sha256(tokens.contiguous().numpy().tobytes()).hexdigest()[:16]
+    made_by = {"target": identity(target), "texts": digest}
     paths = {n: folder / f"layer-{n}.safetensors" for n in wanted}
-    held = {n: _read(path, told) for n, path in paths.items() if path.exists()}
+    held = {n: _read(path, made_by) for n, path in paths.items() if path.exists()}
+
+    # The others are computed, and written.
     missing = tuple(n for n in paths if n not in held)
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
-        made: list[Tensor] = []
-        for first in range(0, len(tokens), _TOGETHER):
-            said(f"states of texts {first + 1} to {min(first + _TOGETHER, len(tokens))} of {len(tokens)}")
-            some = tokens[first : first + _TOGETHER]
-            made.append(target.cache(len(some)).states(some, list(range(len(some))), missing)[1].bfloat16())
+        made = _made(target, tokens, missing, said)
         for k, n in enumerate(missing):
-            held[n] = torch.cat([one[:, :, k] for one in made])
-            write_bytes(paths[n], safetensors.torch.save({"states": held[n]}, told))
+            held[n] = torch.cat([states[:, :, k] for states in made])
+            write_bytes(paths[n], safetensors.torch.save({"states": held[n]}, made_by))
     return torch.stack([held[n] for n in wanted], 2)
 
 
-def _read(path: Path, told: dict[str, str]) -> Tensor:
-    """The states of a file; ValueError if they are of something else."""
+def _made(target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], said: Callable[[str], None]) -> list[Tensor]:
+    """Return the states (b, m, len(layers), hidden) of texts, some at a time, bfloat16 on the CPU."""
+    # A head of one row: logits of a large vocabulary would take more room and time than all states.
+    weights = weights_of(target)
+    headless = replace(weights, head=plain(weights.head)[:1], head_bias=None)
+    each = _TOGETHER[target.device.type]
+    made = []
+    for first in range(0, len(tokens), each):
+        said(f"states of texts {first + 1} to {min(first + each, len(tokens))} of {len(tokens)}")
+        some = tokens[first : first + each].to(target.device)
+        cache = store.Llama(headless, len(some))
+        states = cache.states(some, list(range(len(some))), [0] * len(some), layers)[1]
+        made.append(states.bfloat16().cpu())
+    return made
+
+
+def _read(path: Path, made_by: dict[str, str]) -> Tensor:
+    """Return the states of a file; ValueError if they are of something else."""
     try:
         with safe_open(path, "pt") as file:
             found = file.metadata() or {}
-            for name, mine in told.items():
+            for name, mine in made_by.items():
                 if found.get(name) != mine:
                     raise ValueError(
                         f"{str(path)!r} holds states of another {name.rstrip('s')} ({found.get(name)}, not {mine}): "

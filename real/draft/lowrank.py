@@ -1,0 +1,200 @@
+"""A small Llama of its own that borrows the target's embedding and head through two maps of low rank.
+
+Of a vocabulary of 49,152 tokens the tables would be most of such a model. Here E A' (A: width x hidden) is its
+embedding and H B' (B: width x hidden) its head, where E and H are the target's own: only A, B and the layers are
+shipped. It reads the text by itself, and is a language model like any other once the tables are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from real.decode.proposer import Drafter
+from real.draft import _rollout, _weights, lm, restricted
+from real.draft._parts import Frozen, frozen, weights_of, with_tokens
+from real.models import llama, store
+from real.models.model import LanguageModel
+from real.models.weights import Layer, Weights, pack
+
+NAME = "a small language model on the target's embedding and head"
+PAPER = "arXiv:2211.17192"
+LAYERS = ()
+RECIPES: dict[str, dict[str, Any]] = {
+    "smollm2/lowrank": {"drafter": "lowrank", "width": 128, "heads": 4, "ffn": 352, "layers": 2} | _weights.SMOLLM2,
+}
+# Base of the rotations, and what is added to the variance in norms, as in Llama.
+_ROPE_BASE = 10_000.0
+_EPS = 1e-5
+
+
+class Small(nn.Module):
+    """A Llama between two maps.
+
+    Parameters
+    ----------
+    hidden, width, heads, ffn, layers : int
+        Width of the target's states, of its own, attention heads, width inside the feed-forward part, layers.
+    """
+
+    def __init__(self, hidden: int, width: int, heads: int, ffn: int, layers: int) -> None:
+        super().__init__()
+        self.register_buffer("tokens", None)  # of its head; see `with_tokens`
+        self.hidden, self.heads = hidden, heads
+        self.read = nn.Parameter(torch.randn(width, hidden) * hidden**-0.5)
+        self.write = nn.Parameter(torch.randn(width, hidden) * hidden**-0.5)
+        self.norm = nn.Parameter(torch.ones(width))
+
+        def matrices(rows: int, columns: int, scale: float) -> nn.ParameterList:
+            return nn.ParameterList([scale * torch.randn(rows, columns) for _ in range(layers)])
+
+        # Residual branches begin small, so that the first steps are those of a bigram model.
+        self.norm_in = nn.ParameterList([torch.ones(width) for _ in range(layers)])
+        self.qkv = matrices(3 * width, width, width**-0.5)
+        self.out = matrices(width, width, 0.1 * width**-0.5)
+        self.norm_mlp = nn.ParameterList([torch.ones(width) for _ in range(layers)])
+        self.gate_up = matrices(2 * ffn, width, width**-0.5)
+        self.down = matrices(width, ffn, 0.1 * ffn**-0.5)
+
+
+def network(recipe: dict[str, Any]) -> Small:
+    """Return the model of a recipe, untrained; its first weights come from torch's generator."""
+    sizes = (recipe[name] for name in ("hidden", "width", "heads", "ffn", "layers"))
+    return with_tokens(Small(*sizes), recipe)
+
+
+def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
+    """Return the layers of the target that it is trained on, -1 for the last: its laws are what is learned."""
+    return (-1,)
+
+
+def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
+    """Return the loss to train on: cross-entropy with the target's own rows.
+
+    Parameters
+    ----------
+    net : Small
+        The learner.
+    target : LanguageModel
+        The frozen target, on the fast path.
+    recipe : dict
+        Of the model.
+
+    Returns
+    -------
+    callable
+        (tokens (b, m), states (b, m, 1, hidden) of `reads`, a generator, weight (b, m) of each place, by default all
+        the same) -> nats a token.
+    """
+    ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
+
+    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
+        narrow = on_texts(net, ends, tokens)
+        return _rollout.crossed(ends, states[:, :, 0], F.linear(narrow, net.write.T), weight)  # type: ignore[operator]
+
+    return loss
+
+
+def on_texts(net: Any, ends: Frozen, tokens: Tensor) -> Tensor:
+    """Return the last states (b, m, width) along whole texts (b, m), normed; differentiable."""
+    b, m = tokens.shape
+    x = F.linear(F.embedding(tokens, ends.embedding), net.read)
+    weights = _weights_of(net, x.reshape(b * m, -1), net.write, m, lambda w: w)
+
+    # Each place is a token of its own, whose row of the table is its embedding.
+    rows = torch.arange(b * m, device=tokens.device).view(b, m)
+    size = (b, net.heads, m, weights.cos.shape[-1])
+    seen = [(x.new_zeros(size), x.new_zeros(size)) for _ in weights.layers]
+    mask = x.new_full((m, m), -torch.inf).triu_(1)[None, None]
+    return llama.forward(weights, seen, seen, llama.Place(weights.cos[:m], weights.sin[:m], mask), rows, m)
+
+
+def _weights_of(net: Any, embedding: Tensor, head: Tensor, context: int, packed: Callable[[Tensor], Tensor]) -> Weights:
+    """Return the model in the layout of the fast path, with these tables (ids, width) and (tokens, width)."""
+    kind = embedding
+    net = {name: w.to(kind) for name, w in net.named_parameters()} | {"heads": net.heads, "layers": len(net.qkv)}
+    layers = [
+        Layer(
+            net[f"norm_in.{i}"],
+            packed(net[f"qkv.{i}"]),
+            None,
+            packed(net[f"out.{i}"]),
+            None,
+            net[f"norm_mlp.{i}"],
+            packed(net[f"gate_up.{i}"]),
+            None,
+            packed(net[f"down.{i}"]),
+            None,
+        )
+        for i in range(net["layers"])
+    ]
+    cos, sin = _rotations(context, len(net["norm"]) // net["heads"], kind)
+    return Weights(embedding, layers, net["norm"], head, None, _EPS, cos, sin, net["heads"], net["heads"])
+
+
+def _rotations(context: int, width: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Return cosines and sines (context, 1, width) of Llama's rotations, the first half of the sines negated."""
+    rates = _ROPE_BASE ** (-torch.arange(0, width, 2, device=like.device, dtype=torch.float64) / width)
+    angles = torch.arange(context, device=like.device, dtype=torch.float64)[:, None] * rates
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([cos, cos], -1)[:, None].to(like), torch.cat([-sin, sin], -1)[:, None].to(like)
+
+
+def shipped(name: str) -> Small:
+    """Return the trained model of this name; ValueError if its weights are not there."""
+    return _weights.load(name, network(RECIPES[name]), RECIPES[name])
+
+
+@torch.no_grad()
+def model_of(net: nn.Module, target: LanguageModel) -> LanguageModel:
+    """Return the language model that the network and the target's two tables make; parameters of `drafter`."""
+    ends = frozen(target, net.hidden, net.tokens)  # type: ignore[arg-type]
+    read, write = (getattr(net, name).to(ends.head) for name in ("read", "write"))
+    embedding, head = ends.embedding @ read.T, ends.head @ write.T
+    context = len(weights_of(target).cos)
+    weights = replace(_weights_of(net, embedding, pack(head), context, pack), head_bias=ends.bias)
+
+    matrices = [w for layer in weights.layers for w in layer if isinstance(w, Tensor)]
+    size = sum(w.nbytes for w in [*matrices, weights.norm]) + head.nbytes
+    model = replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size)
+    return model if ends.tokens is None else restricted.placed(model, ends.tokens)
+
+
+def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
+    """Return the model as a drafter.
+
+    Parameters
+    ----------
+    net : Small
+        See `shipped`.
+    target : LanguageModel
+        Whose embedding and head it borrows.
+
+    Returns
+    -------
+    Drafter
+        It may stop after any draft.
+
+    Raises
+    ------
+    ValueError
+        The target is not on the fast path, or has states of another width.
+
+    Examples
+    --------
+    >>> from real import TINY, Warping, load
+    >>> pair = load(TINY / "target", TINY / "draft")
+    >>> net = network({"hidden": 256, "width": 32, "heads": 4, "ffn": 64, "layers": 1})
+    >>> drafter(net, pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping()).q.shape
+    (3, 2)
+    """
+    return lm.drafter(model_of(net, target))
+
+
+drafting = drafter

@@ -1,0 +1,143 @@
+"""Chats that a target writes for its drafters to learn from: questions of users, and its own answers.
+
+A drafter has to guess what the target says, so it learns from what the target says. The prompts of the training part
+are few; the target therefore writes users' turns, too: after the opening of a user's turn it continues with a question,
+as Magpie does (Xu et al. 2024, arXiv:2406.08464). An answer ends at the end token, or where there is no more room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from real.models.model import LanguageModel
+from real.train.loop import silent
+
+
+class Chats(NamedTuple):
+    """Texts (n, m) int64, 0 after their ends, and which tokens (n, m) of them the target answered, bool."""
+
+    tokens: Tensor
+    answered: Tensor
+
+    def first(self, answered: int) -> Chats:
+        """Return the first texts that hold so many answered tokens together, or all."""
+        total = self.answered.sum(1).cumsum(0)
+        count = int((total < answered).sum()) + 1
+        return Chats(self.tokens[:count], self.answered[:count])
+
+
+def write_chats(
+    target: LanguageModel,
+    prompts: Sequence[Sequence[int]],
+    end: int,
+    *,
+    length: int,
+    temperature: float,
+    seed: int,
+    batch: int = 64,
+    said: Callable[[str], None] = silent,
+) -> Chats:
+    """Let a target answer prompts, in batches of texts of like lengths.
+
+    Parameters
+    ----------
+    target : LanguageModel
+        Who writes.
+    prompts : sequence of lists of int
+        Token ids, at least one each, up to the opening of the target's turn.
+    end : int
+        The token that ends an answer; it belongs to it.
+    length : int
+        Most tokens of a text, the prompt included.
+    temperature : float
+        0 takes the likeliest token.
+    seed : int
+        Of the draws, which depend on the device, too.
+    batch : int
+        Texts written at once.
+    said : callable
+        Is told how far it is.
+
+    Returns
+    -------
+    Chats
+        In the order of the prompts.
+
+    Raises
+    ------
+    ValueError
+        A prompt that leaves no room for an answer.
+
+    Examples
+    --------
+    >>> from real import TINY, load
+    >>> chats = write_chats(load(TINY / "target", TINY / "draft").target, [[5, 6], [7]], 0,
+    ...     length=8, temperature=0.0, seed=0)
+    >>> chats.tokens.shape, chats.answered[1].tolist()
+    (torch.Size([2, 8]), [False, True, True, True, True, True, True, True])
+    """
+    for i, prompt in enumerate(prompts):
+        if not 0 < len(prompt) < length:
+            raise ValueError(f"prompt {i} has {len(prompt)} tokens: an answer needs 1 to {length - 1}")
+    tokens = torch.zeros(len(prompts), length, dtype=torch.int64)
+    answered = torch.zeros(len(prompts), length, dtype=torch.bool)
+
+    # Texts of like lengths stand in one batch, so that few places are padded.
+    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+    random = torch.Generator(target.device).manual_seed(seed)
+    for first in range(0, len(order), batch):
+        which = order[first : first + batch]
+        said(f"writing texts {first + 1} to {first + len(which)} of {len(order)}, temperature {temperature}")
+        some, mine = _batch(target, [prompts[i] for i in which], end, length, temperature, random)
+        tokens[which], answered[which] = some.cpu(), mine.cpu()
+    return Chats(tokens, answered)
+
+
+@torch.inference_mode()
+def _batch(
+    target: LanguageModel,
+    prompts: list[Sequence[int]],
+    end: int,
+    length: int,
+    temperature: float,
+    random: torch.Generator,
+) -> tuple[Tensor, Tensor]:
+    """Return texts (b, length) of one batch, and which tokens of them are the target's."""
+    b, longest = len(prompts), max(map(len, prompts))
+    everybody = list(range(b))
+    tokens = torch.zeros(b, length, dtype=torch.int64, device=target.device)
+    for i, prompt in enumerate(prompts):
+        tokens[i, : len(prompt)] = torch.tensor(prompt, device=target.device)
+    starts = torch.tensor([len(prompt) for prompt in prompts], device=target.device)
+    store = target.new_store(b)
+    if hasattr(store, "reserve"):
+        store.reserve(length)
+
+    # The prompts are read at once; what stands behind a shorter one is written over later.
+    if longest > 1:
+        store.append(tokens[:, : longest - 1], everybody, [0] * b, 0)
+    lengths = [len(prompt) for prompt in prompts]
+    rows, going = torch.arange(b, device=target.device), torch.ones(b, dtype=torch.bool, device=target.device)
+    answered = torch.zeros_like(tokens, dtype=torch.bool)
+    for t in range(length - min(lengths)):
+        # Texts that have ended stay where they are, and nothing is kept of what is drawn for them.
+        at = [min(n + t, length) - 1 for n in lengths]
+        last = torch.tensor(at, device=target.device)
+        logits = store.append(tokens[rows, last][:, None], everybody, at, 1)[:, 0, : target.vocab_size].float()
+        if temperature > 0:
+            new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=random)[:, 0]
+        else:
+            new = logits.argmax(-1)
+        place = starts + t
+        going = going & (place < length)
+        where = place.clamp(max=length - 1)
+        tokens[rows, where] = torch.where(going, new, tokens[rows, where])
+        answered[rows, where] |= going
+        going = going & (new != end)
+        if t % 16 == 15 and not going.any():  # asking a GPU costs a synchronisation
+            break
+    return tokens, answered
