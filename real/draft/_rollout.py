@@ -155,7 +155,7 @@ def _along(
     net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
     check_steps(net, gamma)
-    ends, net = frozen(target, net.hidden, net.tokens), deepcopy(net).to(target.dtype)
+    ends, net = frozen(target, net.hidden, net.tokens), deepcopy(net).to(target.device, target.dtype)
     tokens = readable(target, torch.tensor([prompt + text], device=target.device))
     states = full_states(target, tokens[0], (layer,))[1][None, :, 0]
     at = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
@@ -181,7 +181,7 @@ class Reader:
         batch: int,
         mark: Callable[[str], None],
     ) -> None:
-        self._net, self._target = deepcopy(net).to(target.dtype), target
+        self._net, self._target = deepcopy(net).to(target.device, target.dtype), target
         self._ends = frozen(target, net.hidden, net.tokens)
         self._warping, self._draw, self._mark = warping, draw, mark
         kind = self._ends.head

@@ -96,7 +96,8 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
 
     def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
         narrow = on_texts(net, ends, tokens)
-        return _rollout.crossed(ends, states[:, :, 0], F.linear(narrow, net.write.T), weight)  # type: ignore[operator]
+        read = F.linear(narrow, net.get_parameter("write").T)
+        return _rollout.crossed(ends, states[:, :, 0], read, weight)
 
     return loss
 

@@ -67,7 +67,8 @@ def cached(
     Returns
     -------
     Tensor, shape (n, m, len(layers), hidden), bfloat16
-        Half the room of float32, and of what trains on them nothing is lost that a test sees.
+        Half the room of float32, and of what trains on them nothing is lost that a test sees. On the CPU if they are
+        from a folder, else on the target's device.
 
     Raises
     ------
@@ -91,13 +92,13 @@ def cached(
         folder.mkdir(parents=True, exist_ok=True)
         made = _made(target, tokens, missing, said)
         for k, n in enumerate(missing):
-            held[n] = torch.cat([states[:, :, k] for states in made])
+            held[n] = torch.cat([states[:, :, k].cpu() for states in made])
             write_bytes(paths[n], safetensors.torch.save({"states": held[n]}, made_by))
     return torch.stack([held[n] for n in wanted], 2)
 
 
 def _made(target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], said: Callable[[str], None]) -> list[Tensor]:
-    """Return the states (b, m, len(layers), hidden) of texts, some at a time, bfloat16 on the CPU."""
+    """Return the states (b, m, len(layers), hidden) of texts, some at a time, bfloat16 on the target's device."""
     # A head of one row: logits of a large vocabulary would take more room and time than all states.
     weights = weights_of(target)
     headless = replace(weights, head=plain(weights.head)[:1], head_bias=None)
@@ -108,7 +109,7 @@ def _made(target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], said: 
         some = tokens[first : first + each].to(target.device)
         cache = store.Llama(headless, len(some))
         states = cache.states(some, list(range(len(some))), [0] * len(some), layers)[1]
-        made.append(states.bfloat16().cpu())
+        made.append(states.bfloat16())
     return made
 
 

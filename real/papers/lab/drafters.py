@@ -11,19 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from real import draft
+from real.options import parse_numbers
+from specsim.base import limits
 from specsim.base.unknown import unknown
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import nn
 
     from real.papers.lab.contract import Lab
 
+    Maker = Callable[[str, Callable[[str], None]], dict[str, Any]]
+
 EXAMPLES = (
     "specsim-real train-drafters",
     "specsim-real train-drafters exit_1 trigram --work runs/drafters",
+    "specsim-real train-drafters --target smollm2 --device cuda --record runs/smollm2.json",
 )
+BUNDLED, SMOLLM2 = "bundled", "smollm2"
 VALIDATED, OFFSETS = 16, 4  # texts that a drafter is judged on, and drafts of a block
 # Largest norm of a step's gradient, with which the shipped drafters were trained.
 CLIP = 0.5
@@ -42,10 +50,23 @@ def makers(folder: ModuleType = draft) -> dict[str, ModuleType]:
 
 
 def train_drafters(
-    names: Annotated[list[str] | None, typer.Argument(help="Drafters to train again; all of them by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Drafters to train again; by default all of the target's.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="Whose drafters: bundled or smollm2 (a GPU is advised).", show_default=True)
+    ] = BUNDLED,
     work: Annotated[
         Path, typer.Option(help="Folder of the target's states and of checkpoints; the same one carries on.")
     ] = Path("drafters"),
+    device: Annotated[str, typer.Option(help="cpu or cuda; for smollm2.")] = "cpu",
+    answered: Annotated[
+        str,
+        typer.Option(help="For smollm2: learn from so many tokens, e.g. 100000,1000000. Weights are not saved."),
+    ] = "",
+    record: Annotated[
+        Path | None, typer.Option(help="JSON file for recipe, losses, times and acceptance.", show_default=False)
+    ] = None,
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,
@@ -56,7 +77,12 @@ def train_drafters(
     from specsim.base.files import check_writable
     from specsim.report.forms import table
 
-    known = makers()
+    if target not in (BUNDLED, SMOLLM2):
+        raise unknown("target", target, (BUNDLED, SMOLLM2))
+    counts = parse_numbers(answered, "answered", limits.MAX_COUNT) if answered else (None,)
+    if target == BUNDLED and (answered or device != "cpu"):
+        raise ValueError("answered and device are for --target smollm2: the bundled target's drafters need neither")
+    known = {name: maker for name, maker in makers().items() if maker.RECIPES[name].get("target", BUNDLED) == target}
     for name in names or ():
         if name not in known:
             raise unknown("drafter", name, known)
@@ -66,10 +92,14 @@ def train_drafters(
     for name in wanted:
         check_writable(path_of(name))
     check_writable(work / "any")
-    from real.papers.lab.contract import Lab
+    if record is not None:
+        check_writable(record)
     from real.studies.runner import made_in_turn
 
-    made, stopped = made_in_turn(wanted, lambda name, said: _one(name, known[name], work, Lab(said=said)))
+    make = _bundled(known, work) if target == BUNDLED else _on_chats(known, work, device, counts)
+    made, stopped = made_in_turn(wanted, make)
+    if record is not None:
+        _write_record(record, made, device)
     if form == "json":
         typer.echo(json_answer("specsim-real/train-drafters", {"drafters": made}))
     elif made:
@@ -79,6 +109,60 @@ def train_drafters(
             f"interrupted: {len(made)} of {len(wanted)} drafters are saved; the same command carries on", err=True
         )
         raise typer.Exit(130)
+
+
+def _bundled(known: dict[str, ModuleType], work: Path) -> Maker:
+    """Return what makes a drafter of the bundled target, by name."""
+    from real.papers.lab.contract import Lab
+
+    return lambda name, said: _one(name, known[name], work, Lab(said=said))
+
+
+def _on_chats(known: dict[str, ModuleType], work: Path, device: str, counts: tuple[int | None, ...]) -> Maker:
+    """Return what makes a drafter of SmolLM2, by name; with counts, one for each, whose weights are not saved."""
+    import torch
+
+    from real.draft import _weights
+    from real.models.device import parse_device
+    from real.train import smollm2
+
+    where = torch.device(parse_device(device))
+    schools: list[smollm2.School] = []  # one, from the first drafter on
+
+    def make(name: str, said: Callable[[str], None]) -> dict[str, Any]:
+        if not schools:
+            schools.append(smollm2.School(where, work, said))
+        school, maker = schools[0], known[name]
+        checkpoint = work / f"{name.replace('/', '-')}.checkpoint"
+        rows = []
+        for count in counts:
+            net, row = school.train(maker, name, count, checkpoint if count is None else None, said)
+            if count is None:
+                _weights.save(name, net, maker.RECIPES[name])
+                checkpoint.unlink(missing_ok=True)
+                row["bytes"] = _weights.path_of(name).stat().st_size
+                net = maker.shipped(name)  # as it is read back
+            elif "after" in row["recipe"]:
+                net = maker.Shipped(net, row["recipe"]["after"])
+            said("is judged")
+            judged = smollm2.kept(maker, net, school.who, school.answers)
+            rows.append(row | {"kept": judged["T=1"], "kept_greedy": judged["T=0"]})
+        return rows[-1] | ({} if counts == (None,) else {"by_tokens": rows})
+
+    return make
+
+
+def _write_record(path: Path, made: list[dict[str, Any]], device: str) -> None:
+    """Write what was trained, with machine and versions."""
+    import torch
+
+    from real.gpu.device import described
+    from real.models.device import parse_device
+    from real.studies.runner import command_line
+    from specsim.base.files import write_json
+
+    what = described(torch.device(parse_device(device)), command=command_line())
+    write_json(path, {"schema": "specsim-train-drafters/1", "provenance": what, "drafters": made})
 
 
 def _one(name: str, maker: Any, work: Path, lab: Lab) -> dict[str, Any]:
