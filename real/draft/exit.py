@@ -33,8 +33,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     f"exit_{after}": {"drafter": "exit", "after": after, "hidden": 256, "width": 768} | _weights.FITTED | {"batch": 6}
     for after in range(4)
 } | {
-    f"smollm2/exit_{after}": {"drafter": "exit", "after": after, "width": 960} | _weights.SMOLLM2
-    for after in (2, 5, 10)
+    f"smollm2/exit_{after}": {"drafter": "exit", "after": after, "width": 960, "steps": steps} | _weights.SMOLLM2
+    for after, steps in ((2, 2000), (5, 1500), (10, 1500))
 }
 
 

@@ -36,8 +36,10 @@ VARIANTS: dict[str, dict[str, Any]] = {  # of FSPAD's experiment; the control's 
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "feature": {"drafter": "feature", **_SIZES, **VARIANTS["both"], **_FITTED},
-    "smollm2/feature": {"drafter": "feature", "inner": 192, "gated": 576} | _SMOLLM2,
-    "smollm2/fspad": {"drafter": "feature", "inner": 192, "gated": 320, "fuse": 64, "pad": True} | _SMOLLM2,
+    "smollm2/feature": {"drafter": "feature", "inner": 192, "gated": 576} | _SMOLLM2 | {"steps": 4000},
+    "smollm2/fspad": {"drafter": "feature", "inner": 192, "gated": 320, "fuse": 64, "pad": True}
+    | _SMOLLM2
+    | {"steps": 1000},
 }
 
 

@@ -30,7 +30,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "unroll": 6,
     }
     | _weights.FITTED,
-    "smollm2/heads": {"drafter": "heads", "inner": 80, "heads": 4, "unroll": 4} | _weights.SMOLLM2,
+    "smollm2/heads": {"drafter": "heads", "inner": 80, "heads": 4, "unroll": 4, "steps": 800} | _weights.SMOLLM2,
 }
 
 

@@ -27,7 +27,8 @@ NAME = "a small language model on the target's embedding and head"
 PAPER = "arXiv:2211.17192"
 LAYERS = ()
 RECIPES: dict[str, dict[str, Any]] = {
-    "smollm2/lowrank": {"drafter": "lowrank", "width": 128, "heads": 4, "ffn": 352, "layers": 2} | _weights.SMOLLM2,
+    "smollm2/lowrank": {"drafter": "lowrank", "width": 256, "heads": 4, "ffn": 704, "layers": 3, "steps": 5500}
+    | _weights.SMOLLM2,
 }
 # Base of the rotations, and what is added to the variance in norms, as in Llama.
 _ROPE_BASE = 10_000.0

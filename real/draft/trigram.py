@@ -30,7 +30,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "unroll": 4,
     }
     | _weights.FITTED,
-    "smollm2/trigram": {"drafter": "trigram", "rank": 16, "inner": 48, "gated": 16, "unroll": 4} | _weights.SMOLLM2,
+    "smollm2/trigram": {"drafter": "trigram", "rank": 16, "inner": 48, "gated": 16, "unroll": 4, "steps": 1000}
+    | _weights.SMOLLM2,
 }
 VARIANTS: dict[str, dict[str, Any]] = {  # with as many parameters, to 1 %: what is taken out goes into the gated part
     "whole": {},

@@ -24,6 +24,7 @@ from real.models.loading import load_model, load_tokenizer
 from real.models.model import LanguageModel
 from real.models.shipped import fingerprint
 from real.prompts import shipped_prompts
+from real.prompts.chat_template import chat_ids
 from real.train import loop, states
 from real.train.chat_texts import Chats, write_chats
 from specsim.base.files import write_bytes
@@ -55,9 +56,7 @@ class Teacher(NamedTuple):
 
     def chat(self, text: str) -> list[int]:
         """Return the tokens of a user's turn, up to the opening of the target's."""
-        turn = [{"role": "user", "content": text}]
-        words = self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
-        return list(self.tokenizer.encode(words, add_special_tokens=False))
+        return chat_ids(self.tokenizer, text)
 
 
 def teacher(device: torch.device) -> Teacher:
