@@ -11,7 +11,7 @@ from torch import nn
 from helpers.tiny_models import tiny_llama
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping
-from real.draft import exit, feature, heads, lm, ngram, restricted, trigram
+from real.draft import exit, feature, heads, lm, lowrank, ngram, restricted, trigram
 from real.draft._contract import target_laws
 from real.models.model import LanguageModel, from_hf
 from specsim.base.arrays import pick
@@ -49,8 +49,20 @@ def random(net: Net, seed: int = 0) -> Net:
 
 
 def block() -> exit.Block:
-    """Of an exit."""
+    """Return the block of an exit."""
     return random(exit.Block(HIDDEN, 3 * HIDDEN))
+
+
+def small_lm() -> lowrank.Small:
+    """Return a small language model on the target's embedding and head."""
+    return random(lowrank.Small(HIDDEN, 6, 3, 5, 2))
+
+
+def of_few_tokens(net: Net, target: LanguageModel) -> Net:
+    """Return a network whose head has every other token of the target, and the last."""
+    end = target.vocab_size - 1
+    net.tokens = torch.tensor([*range(0, end, 2), end], dtype=torch.int32)
+    return net
 
 
 def networks() -> dict[str, nn.Module]:
@@ -71,9 +83,13 @@ SMALL: dict[str, Callable[[LanguageModel], Drafter]] = {
     "ngram, shared only": lambda target: ngram.drafter(target, table(target), own=False),
     "ngram, likeliest": lambda target: ngram.drafter(target, table(target), stochastic=False),
     "exit": lambda target: exit.drafter(block(), 0),
+    "exit, few tokens": lambda target: exit.drafter(of_few_tokens(block(), target), 0),
+    "lowrank": lambda target: lowrank.drafter(small_lm(), target),
+    "lowrank, few tokens": lambda target: lowrank.drafter(of_few_tokens(small_lm(), target), target),
     "heads": lambda target: heads.drafter(networks()["heads"], target),
     "trigram": lambda target: trigram.drafter(networks()["trigram"], target),
     "feature": lambda target: feature.drafter(networks()["feature"], target),
+    "feature, few tokens": lambda target: feature.drafter(of_few_tokens(networks()["feature"], target), target),
     "feature, both": lambda target: feature.drafter(networks()["feature, both"], target),
     "restricted": lambda target: _cut(_lm(target), target),
     "restricted, ngram": lambda target: _cut(ngram.drafter(target, table(target)), target),

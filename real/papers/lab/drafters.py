@@ -156,12 +156,12 @@ def _write_record(path: Path, made: list[dict[str, Any]], device: str) -> None:
     """Write what was trained, with machine and versions."""
     import torch
 
-    from real.gpu.device import described
-    from real.models.device import parse_device
+    from real.studies.compare.report import provenance
     from real.studies.runner import command_line
     from specsim.base.files import write_json
 
-    what = described(torch.device(parse_device(device)), command=command_line())
+    gpu = torch.cuda.get_device_name(device) if device.startswith("cuda") else None
+    what = provenance(device=device, gpu=gpu, command=command_line())
     write_json(path, {"schema": "specsim-train-drafters/1", "provenance": what, "drafters": made})
 
 

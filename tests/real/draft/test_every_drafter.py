@@ -23,6 +23,7 @@ from real.models.model import LanguageModel, full_logits
 
 EVERY = pytest.mark.parametrize("name", SMALL)
 PENALTY = Warping(0.9, top_k=5, repetition_penalty=1.3)
+OF_THE_PAIR = [name for name in names() if name != "lowrank"]  # which is trained for SmolLM2 alone
 
 
 @cache
@@ -38,7 +39,7 @@ def test_every_drafter_is_here() -> None:
 @EVERY
 def test_law_is_the_targets(name: str) -> None:
     """Joint law of three tokens, every run of the loop followed."""
-    target, drafter = small(name, 3 if name == "restricted" else 2)  # a head of two tokens of three
+    target, drafter = small(name, 3 if name == "restricted" or "few" in name else 2)  # a head of two tokens of three
     assert law_error(target, drafter, [0, 1, 1], 2) < 1e-10
 
 
@@ -146,13 +147,13 @@ def of_the_pair(name: str) -> tuple[LanguageModel, Drafter]:
 
 def test_what_is_shipped_of_every_drafter_drafts() -> None:
     """The quick twin of what follows: each is made and predicts a short text."""
-    for name in names():
+    for name in OF_THE_PAIR:
         target, drafter = of_the_pair(name)
         assert drafter.along(target, [5, 6, 7], [8, 9, 10], 2, Warping()).q.shape == (3, 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", OF_THE_PAIR)
 def test_predicted_tau_of_what_is_shipped_is_measured(name: str) -> None:
     """On the bundled pair, at every gamma from 1 to 6."""
     assert _outside(*of_the_pair(name), (1, 2, 3, 4, 5, 6), texts=32, length=24) == []

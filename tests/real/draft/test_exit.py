@@ -101,7 +101,7 @@ def test_wrong_exits_are_refused() -> None:
         decode(from_hf(tiny_gemma2(8, 4, dtype=torch.float64)), 1)
 
 
-@pytest.mark.parametrize("name", exit.RECIPES)
+@pytest.mark.parametrize("name", [name for name in exit.RECIPES if "/" not in name])
 def test_what_is_shipped_drafts(name: str) -> None:
     """It keeps the greedy text of the bundled target, and more drafts than chance."""
     pair = load(TINY / "target", TINY / "draft")
