@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from real.decode.warp import Warping
     from real.pair import Pair, load
+    from real.studies.compare.comparison import Comparison
+    from real.studies.compare.from_python import compare
     from real.writing import Generation
 
-__all__ = ["TINY", "Generation", "Pair", "Warping", "load"]
+__all__ = ["TINY", "Comparison", "Generation", "Pair", "Warping", "compare", "load"]
 TINY = Path(__file__).parent / "tiny"  # the bundled pair: target, draft and prompts.json
 _HOME = {
+    "Comparison": "real.studies.compare.comparison",
+    "compare": "real.studies.compare.from_python",
     "Generation": "real.writing",
     "Pair": "real.pair",
     "load": "real.pair",

@@ -80,7 +80,7 @@ class Prompts:
     def uses_template(self, tokenizer: Any) -> bool:
         """Return whether the target's chat template is applied: as asked, or to shipped prompts if there is one."""
         if self.chat and not has_template(tokenizer):
-            raise ValueError("chat is asked for, but the target's tokenizer has no chat template: leave --chat out")
+            raise ValueError("chat is asked for, but the target's tokenizer has no chat template: leave chat out")
         if self.chat is None:
             return self.name is not None and has_template(tokenizer)
         return self.chat

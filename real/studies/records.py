@@ -25,11 +25,12 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     return made
 
 
-def in_form(record: dict[str, Any], plot: str, form: Form) -> str:
-    """Return the tables of a record of any kind in a form; only Markdown shows the picture."""
-    text = markdown(record, plot)
+def in_form(record: dict[str, Any], plot: str | None, form: Form) -> str:
+    """Return the tables of a record of any kind in a form; only Markdown shows the picture, if there is one."""
+    text = markdown(record, plot or "")
     if form == "markdown":
-        return text
+        lines = [line for line in text.splitlines() if plot is not None or not line.startswith("![")]
+        return "\n".join(lines)
     blocks = [block for block in blocks_of(text) if not (isinstance(block, str) and block.startswith("!["))]
     return page(blocks, form)
 

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -47,20 +48,15 @@ class Study(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A study that is being measured: its record, which `save` writes, and the bar of its progress."""
+    """A study that is being measured: its record, and what keeps and shows how far it is.
+
+    `save()` keeps the record as it is now; `stages(total)` begins a bar of so many stages, and returns a function that
+    names the next one.
+    """
 
     record: dict[str, Any]
-    out: Path
-    progress: Progress
-
-    def save(self) -> None:
-        """Write the record as it is now."""
-        write_json(self.out, self.record)
-
-    def stages(self, total: int | None) -> Callable[[str], None]:
-        """Begin a bar of so many stages; the function that is returned names the next one."""
-        task = self.progress.add_task("", total=total)
-        return lambda stage: self.progress.update(task, description=stage, advance=1)
+    save: Callable[[], None]
+    stages: Callable[[int | None], Callable[[str], None]]
 
 
 def run(
@@ -88,8 +84,14 @@ def run(
     measure = prepare(old or {})
     record = {"schema": study.schema, "complete": False, "provenance": what}
     with recording(record, out), progress_bar() as progress:
-        measure(Run(record, out, progress))
+        measure(Run(record, partial(write_json, out, record), partial(begin_bar, progress)))
     finish(record, out, Console(), study, form=output.form)
+
+
+def begin_bar(progress: Progress, total: int | None) -> Callable[[str], None]:
+    """Begin a bar of so many stages; return the function that names the next one."""
+    task = progress.add_task("", total=total)
+    return lambda stage: progress.update(task, description=stage, advance=1)
 
 
 def command_line() -> str:

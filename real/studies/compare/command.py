@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +10,8 @@ import typer
 from real.models.names import check_dtype, check_rounding
 from real.options import parse_names, parse_numbers, positive, within
 from real.studies.compare.tree_options import check_options, whole_draws
-from real.studies.prompting import ChatOption, Prompts, PromptsOption, chosen_prompts
-from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
+from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
+from real.studies.runner import OUT, Force, Output, Run, check_outputs, command_line, run
 from real.studies.settings import (
     Device,
     Dtype,
@@ -34,9 +33,8 @@ from specsim.commands.options import PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from real.pair import Pair
-    from real.studies.compare.record import Turn
     from real.studies.compare.settings import Settings
+    from real.studies.compare.tree_settings import TreeSettings
 
 EXAMPLES = (
     "specsim-real compare",
@@ -50,6 +48,8 @@ EXAMPLES = (
     "specsim-real compare --out compare.json --json",
 )
 GAMMAS = "1-8"
+# Prompts that are used where no number is named.
+COUNT = 5
 WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
 
 
@@ -60,7 +60,7 @@ def compare(
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     prompts: PromptsOption = None,
     chat: ChatOption = None,
-    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 5,
+    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = COUNT,
     gamma: Annotated[
         str, typer.Option(help=f"Speculation lengths: 4, 1-8 or 1,2,4. [default: {GAMMAS}]", show_default=False)
     ] = "",
@@ -149,8 +149,9 @@ def compare(
         raise ValueError(f"widen must be a number of millions, at least 1, or 0 for the target as it is; got {widen}")
     within(widen, "widen", 0)
     from real.decode.warping import Warping
-    from real.studies.compare import report
+    from real.studies.compare.kinds import study_of
     from real.studies.compare.settings import Settings
+    from real.studies.compare.subject import Subject, provenance_of
     from real.studies.compare.tree_settings import TreeSettings
 
     warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
@@ -163,103 +164,13 @@ def compare(
         )
     else:
         settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed, tuple(param or ()))
-    what = report.provenance(
-        command=command_line(),
-        target=target or "bundled",
-        draft=draft or "bundled",
-        weights=[report.weights(target), report.weights(draft)],
-        device=device,
-        dtype=dtype,
-        threads=threads,
-        seed=seed,
-        rule=rule,
-        warping=vars(warping),
-        prompts=len(chosen.texts),
-        prompts_digest=report.digest(chosen.texts),
-        **chosen.asked,
-        max_tokens=max_tokens,
-        widened_to_millions=widen or None,
-    )
-    if param:
-        what["params"] = param
-    if weights:
-        what["target_weights"] = weights
-
-    opened = partial(
-        open_pair, target, draft, threads=threads, dtype=dtype, device=device, widen=widen, weights=weights
-    )
-    output = Output(out, force, form)
-    if isinstance(settings, TreeSettings):
-        from real.studies.compare.tree_command import run_trees
-
-        run_trees(settings, what, chosen, opened, output, wide=wide)
-    else:
-        _run_chains(settings, what, chosen, opened, output, wide=wide)
-
-
-def _run_chains(
-    settings: Settings,
-    what: dict[str, Any],
-    prompts: Prompts,
-    opened: Callable[[], Pair],
-    output: Output,
-    *,
-    wide: bool,
-) -> None:
-    """Compare chains, of one rule or of several."""
-    from real.studies.compare import answer, report, rules_report
-
-    what |= {"gammas": settings.gammas, "calibrated": settings.timed}
-    if len(settings.rules) > 1:
-        study = Study("compare", rules_report.SCHEMA, partial(rules_report.table, wide=wide), rules_report.write_plot)
-    else:
-        study = Study("compare", report.SCHEMA, partial(answer.table, wide=wide), report.write_plot)
+    subject = Subject(target, draft, device, dtype, threads, widen, weights)
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
-        pair = opened()
-        from real.studies.compare.measure import check_models
+        pair = open_pair(target, draft, threads=threads, dtype=dtype, device=device, widen=widen, weights=weights)
+        from real.studies.compare.recorded import prepared
 
-        what.update(prompts.applied(pair.tokenizer))
-        ids = prompts.encoded(pair.tokenizer)
-        check_models(pair, ids, settings)
-        return partial(_measure, pair, ids, settings, old.get("turns", []))
+        return prepared(pair, settings, chosen, what, old.get("turns", []))
 
-    run(study, what, output, prepare)
-
-
-def _measure(pair: Pair, ids: list[list[int]], settings: Settings, turns: list[dict[str, Any]], run: Run) -> None:
-    """Measure, and record every turn and row: one rule's record is flat, several have a run each."""
-    from real.studies.compare import measure
-    from real.studies.compare.record import Bandwidth, Gain, Scored, as_json, turn_as_json, turn_of
-    from real.studies.costs import Costs
-
-    record = run.record
-    record["turns"] = turns
-    runs: dict[str, dict[str, Any]] = {name: {"rule": name, "pairs": []} for name in settings.rules}
-    if len(runs) == 1:
-        record["pairs"] = []
-        runs = {settings.rules[0]: record}
-    else:
-        record |= {"runs": list(runs.values()), "gains": []}
-    finished = [turn_of(turn) for turn in turns]
-    left = len(ids) - len(finished)
-    step = run.stages(len(ids) + left * (1 + len(settings.jobs)))
-
-    def keep(turn: Turn) -> None:
-        turns.append(turn_as_json(turn))
-        run.save()
-
-    for rule, result in measure.compare(pair, ids, settings, step=step, finished=finished, keep=keep):
-        if isinstance(result, Scored):
-            runs[rule]["acceptance"] = as_json(result)
-        elif isinstance(result, Costs):
-            runs[rule]["costs"] = as_json(result)
-        elif isinstance(result, Bandwidth):
-            record["bandwidth"] = as_json(result)
-        elif isinstance(result, Gain):
-            record["gains"].append(as_json(result) | {"rule": rule})
-            run.save()
-        else:
-            runs[rule]["pairs"].append(as_json(result))
-            run.save()
-    del record["turns"]  # which serve to carry on a run that was stopped
+    what = provenance_of(subject, settings, chosen, command_line())
+    run(study_of(settings, wide=wide), what, Output(out, force, form), prepare)

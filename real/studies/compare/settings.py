@@ -41,6 +41,8 @@ class Settings:
                 check.integer(gamma, name, 1)
             if not lengths:
                 raise ValueError(f"{name} is empty: give at least one speculation length")
+            if len(set(lengths)) < len(lengths):
+                raise ValueError(f"{name} {', '.join(map(str, lengths))} names a length twice")
         if not self.rules or len(set(self.rules)) < len(self.rules):
             raise ValueError(f"rules {', '.join(self.rules)!r}: give at least one, and none twice")
         check.integer(self.max_tokens, "max_tokens", 1)

@@ -143,7 +143,7 @@ class Refused:
 sys.meta_path.insert(0, Refused())
 from typer.testing import CliRunner
 import real.cli
-import real.studies.compare.command, real.studies.compare.tree_command, real.studies.drafts.command
+import real.studies.compare.command, real.studies.compare.kinds, real.studies.drafts.command
 import real.studies.forced.command, real.studies.trees.command
 from real.studies import runner
 for words, path in {cases!r}:

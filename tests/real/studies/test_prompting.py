@@ -161,7 +161,7 @@ def test_a_template_that_is_not_there_is_said_before_any_work(command: str, tmp_
     out = tmp_path / ("r.safetensors" if command == "rows" else "r.json")
     ended = run(command, "--chat", "--count", "1", "--max-tokens", "4", "--out", out)
     assert ended.exit_code == 2
-    wanted = "error: chat is asked for, but the target's tokenizer has no chat template: leave --chat out"
+    wanted = "error: chat is asked for, but the target's tokenizer has no chat template: leave chat out"
     assert wanted in ended.stderr
     assert not out.exists()
 

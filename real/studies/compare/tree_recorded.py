@@ -1,64 +1,21 @@
-"""What `specsim-real compare --tree` runs."""
+"""Trees compared with chains, and what is found recorded turn by turn."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from real.studies.compare import tree_report
+from real.pair import Pair
+from real.studies.calibrate import copy_bandwidth
 from real.studies.compare.record import Bandwidth, Turn, turn_as_json, turn_of
 from real.studies.compare.record import as_json as found_as_json
+from real.studies.compare.tree_measure import check_models, shape_ranks, take_turns, write_and_score
 from real.studies.compare.tree_rows import as_json, fastest_as_json, fastest_of, rows_of
 from real.studies.compare.tree_settings import PLAIN, TreeSettings
 from real.studies.compare.tree_shapes import mean_ranks
-from real.studies.runner import Output, Run, Study, run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from real.pair import Pair
-    from real.studies.prompting import Prompts
-
-SPARE = 16  # texts that shapes are chosen by
+from real.studies.runner import Run
 
 
-def run_trees(
-    settings: TreeSettings,
-    what: dict[str, Any],
-    chosen: Prompts,
-    opened: Callable[[], Pair],
-    output: Output,
-    *,
-    wide: bool,
-) -> None:
-    """Compare trees with chains after the chosen texts, and shape trees by the prompts that stand after them.
-
-    Where there are no more, other texts are written after the same prompts.
-    """
-    first = chosen.count if chosen.count < len(chosen.every) else 0
-    spare = chosen.every[first : first + SPARE] if settings.shapes_wanted else []
-    what |= {
-        "trees": list(settings.trees),
-        "scheme": settings.scheme,
-        "chains": list(settings.gammas),
-        "shape_texts": len(spare),
-    }
-    what |= {name: value for name in ("step", "draws") if (value := getattr(settings, name)) is not None}
-
-    def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
-        pair = opened()
-        from real.studies.compare.tree_measure import check_models
-
-        what.update(chosen.applied(pair.tokenizer))
-        prompts, others = (chosen.encoded(pair.tokenizer, some) for some in (chosen.texts, spare))
-        check_models(pair, [*prompts, *others], settings)
-        return partial(_measure, pair, prompts, others, first, settings, old.get("turns", []))
-
-    study = Study("compare", tree_report.SCHEMA, partial(tree_report.table, wide=wide), tree_report.write_plot)
-    run(study, what, output, prepare)
-
-
-def _measure(
+def measure_trees(
     pair: Pair,
     prompts: list[list[int]],
     others: list[list[int]],
@@ -68,9 +25,6 @@ def _measure(
     run: Run,
 ) -> None:
     """Measure, and record every turn; a run that is stopped leaves the rows of the prompts that were finished."""
-    from real.studies.calibrate import copy_bandwidth
-    from real.studies.compare.tree_measure import check_models, shape_ranks, take_turns, write_and_score
-
     record = run.record
     record |= {"rows": [], "turns": old_turns}
     turns = [turn_of(turn) for turn in old_turns]

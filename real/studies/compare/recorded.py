@@ -1,0 +1,75 @@
+"""A comparison measured into its record, by the command and by `real.compare` alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from real.pair import Pair
+from real.studies.compare import measure, tree_measure
+from real.studies.compare.record import Bandwidth, Gain, Scored, Turn, as_json, turn_as_json, turn_of
+from real.studies.compare.settings import Settings
+from real.studies.compare.subject import spare_prompts
+from real.studies.compare.tree_recorded import measure_trees
+from real.studies.compare.tree_settings import TreeSettings
+from real.studies.costs import Costs
+from real.studies.prompting import Prompts
+from real.studies.runner import Run
+
+
+def prepared(
+    pair: Pair,
+    settings: Settings | TreeSettings,
+    prompts: Prompts,
+    what: dict[str, Any],
+    turns: list[dict[str, Any]],
+) -> Callable[[Run], None]:
+    """Return what measures a comparison into the record of a run; raise ValueError where it cannot run on the pair.
+
+    what: the provenance, which says from now on whether the target's chat template is applied. turns: those of an
+    earlier run of the same comparison, which are not measured again.
+    """
+    what |= prompts.applied(pair.tokenizer)
+    ids = prompts.encoded(pair.tokenizer)
+    if isinstance(settings, TreeSettings):
+        spare, first = spare_prompts(prompts, settings)
+        others = prompts.encoded(pair.tokenizer, spare)
+        tree_measure.check_models(pair, [*ids, *others], settings)
+        return partial(measure_trees, pair, ids, others, first, settings, turns)
+    measure.check_models(pair, ids, settings)
+    return partial(measure_chains, pair, ids, settings, turns)
+
+
+def measure_chains(pair: Pair, ids: list[list[int]], settings: Settings, turns: list[dict[str, Any]], run: Run) -> None:
+    """Measure, and record every turn and row: one rule's record is flat, several have a run each."""
+    record = run.record
+    record["turns"] = turns
+    runs: dict[str, dict[str, Any]] = {name: {"rule": name, "pairs": []} for name in settings.rules}
+    if len(runs) == 1:
+        record["pairs"] = []
+        runs = {settings.rules[0]: record}
+    else:
+        record |= {"runs": list(runs.values()), "gains": []}
+    finished = [turn_of(turn) for turn in turns]
+    left = len(ids) - len(finished)
+    step = run.stages(len(ids) + left * (1 + len(settings.jobs)))
+
+    def keep(turn: Turn) -> None:
+        turns.append(turn_as_json(turn))
+        run.save()
+
+    for rule, result in measure.compare(pair, ids, settings, step=step, finished=finished, keep=keep):
+        if isinstance(result, Scored):
+            runs[rule]["acceptance"] = as_json(result)
+        elif isinstance(result, Costs):
+            runs[rule]["costs"] = as_json(result)
+        elif isinstance(result, Bandwidth):
+            record["bandwidth"] = as_json(result)
+        elif isinstance(result, Gain):
+            record["gains"].append(as_json(result) | {"rule": rule})
+            run.save()
+        else:
+            runs[rule]["pairs"].append(as_json(result))
+            run.save()
+    del record["turns"]  # which serve to carry on a run that was stopped
