@@ -77,8 +77,8 @@ def check_capture(function: Callable[..., Any], make_arguments: Calls, warm: boo
     >>> import torch
     >>> def positive(x):
     ...     return x[x > 0]
-    >>> found = check_capture(positive, lambda: (torch.empty(3, device="cuda"),))
-    >>> [(violation.call, violation.reason) for violation in found]
+    >>> violations = check_capture(positive, lambda: (torch.empty(3, device="cuda"),))
+    >>> [(violation.call, violation.reason) for violation in violations]
     [('aten.index', 'has an index of bools: the shape of its result is data')]
     """
     violations, _ = _watched(function, make_arguments, warm)

@@ -166,8 +166,8 @@ def acceptance_curves(
 
     Examples
     --------
-    >>> found = acceptance_curves([[.5, .3, .2]], [[.1, .3, .6]], num_drafts=[2])
-    >>> {c.rule: round(c.value, 3) for c in found if c.scheme == "iid"}["recursive"]
+    >>> curves = acceptance_curves([[.5, .3, .2]], [[.1, .3, .6]], num_drafts=[2])
+    >>> {c.rule: round(c.value, 3) for c in curves if c.scheme == "iid"}["recursive"]
     0.64
     """
     # Validate.

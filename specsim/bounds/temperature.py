@@ -98,7 +98,7 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme
     values = [mean(x) for x in grid]
     best = int(np.argmax(values))
     _golden_section(mean, grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
-    # Of equal temperatures the nearest to 1.
+    # Of temperatures with equal means the one nearest to 1.
     temperature = max(means, key=lambda t: (means[t], -abs(math.log(t))))
     return BestTemperature(temperature, means[temperature], means[1.0], np.array(sorted(means.items())))
 

@@ -207,10 +207,14 @@ class ModelShape(NamedTuple):
 
 def of_decoder(name: str, decoder: Decoder) -> ModelShape:
     """The shape of a decoder that was read from a config."""
-    # Queries of plain grouped attention follow from the heads, and states are there in hybrids alone.
-    attention, mixed = decoder.attention, decoder.attention_layers < decoder.layers
+    # Queries of plain grouped attention follow from the heads: 0 stands for them.
+    attention = decoder.attention
     plain = attention.heads * attention.head_dim * decoder.hidden
     grouped = plain + 2 * attention.kv_heads * attention.head_dim * decoder.hidden
+    queries = 0.0 if attention.queries == grouped else float(attention.queries)
+    # 0 stands for all layers, and only hybrids have states.
+    attention_layers = decoder.attention_layers if decoder.attention_layers < decoder.layers else 0
+    feed_layers = decoder.feed_layers if decoder.feed_layers < decoder.layers else 0
     states = States()
     if decoder.state_layers:
         states = States(decoder.state_layers, float(decoder.state.weights), decoder.state.numbers)
@@ -228,14 +232,14 @@ def of_decoder(name: str, decoder: Decoder) -> ModelShape:
         experts_per_token=decoder.per_token,
         expert=float(decoder.expert),
         moe_layers=decoder.moe_layers,
-        queries=0.0 if attention.queries == grouped else float(attention.queries),
+        queries=queries,
         kv_rank=attention.kv_rank,
         rope=attention.rope,
-        attention_layers=decoder.attention_layers if mixed else 0,
+        attention_layers=attention_layers,
         window=Window(decoder.windowed, decoder.window),
         states=states,
         indexer=Indexer(attention.index_heads, attention.index_size, attention.index_topk),
-        feed_layers=decoder.feed_layers if decoder.feed_layers < decoder.layers else 0,
+        feed_layers=feed_layers,
         unread=decoder.unread,
         assumed=decoder.assumed,
     )

@@ -39,9 +39,9 @@ class LogAcceptance(NamedTuple):
 
     Examples
     --------
-    >>> found = log_acceptance(EngineLog("own", "on.csv", True, length=2, blocks=100, drafted=200, accepted=130,
+    >>> shown = log_acceptance(EngineLog("own", "on.csv", True, length=2, blocks=100, drafted=200, accepted=130,
     ...                                  kept=(80, 50)))
-    >>> round(found.measures["tau"].value, 2), found.hazards.hazards.tolist()
+    >>> round(shown.measures["tau"].value, 2), shown.hazards.hazards.tolist()
     (2.3, [0.8, 0.625])
     """
 

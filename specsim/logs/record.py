@@ -184,15 +184,15 @@ def steady_groups(sizes: Sequence[float]) -> tuple[list[list[int]], tuple[str, .
     ('running requests 3 are left out: they last for no two intervals in a row',)
     """
     groups = clusters(sizes)
-    steady_ones, passing = [], []
+    steady_batches, passing = [], []
     for group in groups:
         steady = [i for i in group if i and i - 1 in group]
         if steady or len(group) >= RARE * sum(map(len, groups)):
-            steady_ones.append(steady or group)
+            steady_batches.append(steady or group)
         else:
             passing.append(f"{sizes[group[0]]:g}")
     note = f"running requests {', '.join(passing)} are left out: they last for no two intervals in a row"
-    return steady_ones, (note,) if passing else ()
+    return steady_batches, (note,) if passing else ()
 
 
 def mended(counts: list[int], total: int) -> list[int]:

@@ -119,8 +119,8 @@ def diagnose(
     >>> from specsim.latency import Timing
     >>> off = EngineLog("own", "off", False, token=Timing(0.010, 0.0001))
     >>> on = EngineLog("own", "on", True, length=1, tau=Timing(1.9, 0.01), token=Timing(0.012, 0.0001))
-    >>> found = diagnose([off], [on])
-    >>> found.verdict, found.cause, found.certain.value < 1
+    >>> diagnosis = diagnose([off], [on])
+    >>> diagnosis.verdict, diagnosis.cause, diagnosis.certain.value < 1
     ('slower', 'drafting, verifying and fixed work', True)
     """
     z = NormalDist().inv_cdf((1 + float(check.scalar(level, "level", "(0, 1)"))) / 2)

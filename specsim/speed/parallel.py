@@ -69,8 +69,8 @@ def pearl(
 
     Examples
     --------
-    >>> found = pearl(0.8, gamma=5, cost_ratio=0.2)
-    >>> round(found.speedup, 4), round(found.bound, 4)
+    >>> speed = pearl(0.8, gamma=5, cost_ratio=0.2)
+    >>> round(speed.speedup, 4), round(speed.bound, 4)
     (2.2832, 5.0)
     """
     a, g = check.scalar(alpha, "alpha", "[0, 1]"), check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
@@ -85,7 +85,7 @@ def pearl(
     # Times of a round after a rejection, and of a round while all drafts are accepted.
     first, running = (rho * max(g * c, pass_time(verify_cost, m)) + o for m in (1, g))
     run = sum(a**j for j in range(g))
-    # Means over the rounds between two rejections.
+    # In the long run rounds of the two kinds are as 1 - a^g to a.
     rounds = 1 - a**g + a
     time = ((1 - a**g) * first + a * running) / rounds
     words = ("acceptance is i.i.d., as declared", "both models run at once, rounds keep step", _CACHE)

@@ -70,12 +70,8 @@ def _line(predictions: Sequence[Prediction], x: Sequence[int], number: int, has_
     speedups = [prediction.speedup for prediction in predictions]
     lows = [speedup.low for speedup in speedups if speedup.low is not None]
     highs = [speedup.high for speedup in speedups if speedup.high is not None]
-    has_band = len(lows) == len(highs) == len(speedups)
-    return Line(
-        f"context {predictions[0].context:,}" if has_label else "",
-        x,
-        [speedup.value for speedup in speedups],
-        f"C{number}",
-        low=lows if has_band else None,
-        high=highs if has_band else None,
-    )
+    label = f"context {predictions[0].context:,}" if has_label else ""
+    values = [speedup.value for speedup in speedups]
+    if len(lows) == len(highs) == len(speedups):
+        return Line(label, x, values, f"C{number}", low=lows, high=highs)
+    return Line(label, x, values, f"C{number}")

@@ -40,8 +40,8 @@ class Prediction(NamedTuple):
     Examples
     --------
     >>> from specsim import latency
-    >>> found = predict(latency.constant(0.1), 0.7, gamma=3)
-    >>> found.speedup.value == found.tau.value / found.cycle.value, found.main_error
+    >>> prediction = predict(latency.constant(0.1), 0.7, gamma=3)
+    >>> prediction.speedup.value == prediction.tau.value / prediction.cycle.value, prediction.main_error
     (True, 'none given')
     """
 
@@ -121,8 +121,8 @@ def predict(
     --------
     >>> from specsim import from_measurements
     >>> times = from_measurements({1: [20.0, 20.4], 5: [21.0, 21.2]}, {None: [1.0, 1.1]}, overhead=[0.5, 0.7])
-    >>> found = predict(times, tau=3.2, tau_error=0.05, gamma=4)
-    >>> [round(v, 2) for v in found.speedup], found.main_error
+    >>> prediction = predict(times, tau=3.2, tau_error=0.05, gamma=4)
+    >>> [round(v, 2) for v in prediction.speedup], prediction.main_error
     ([2.5, 2.4, 2.6], 'acceptance')
     """
     g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)

@@ -39,8 +39,8 @@ class RunComparison(NamedTuple):
     --------
     >>> from specsim.latency import Timing
     >>> old = EngineLog("own", "old", True, length=3, tau=Timing(2.745), token=Timing(1 / 21.1))
-    >>> found = compare_runs(old, old._replace(source="new", tau=Timing(2.977), token=Timing(1 / 13.0)))
-    >>> found.verdict, found.cause, round(found.speedup.value, 3)
+    >>> comparison = compare_runs(old, old._replace(source="new", tau=Timing(2.977), token=Timing(1 / 13.0)))
+    >>> comparison.verdict, comparison.cause, round(comparison.speedup.value, 3)
     ('slower', 'cycle', 0.616)
     """
 

@@ -251,6 +251,9 @@ def _facts(
     tree = trees[0] if trees and trees[0].parents else None
     if tree is not None and tree.speedup.value <= best_chain.speedup.value:
         tree = None
+    tree_speedup, nodes = "", 0
+    if tree is not None:
+        tree_speedup, nodes = span(tree.speedup), len(tree.parents)
     # Points at which neither a chain nor a tree helps.
     off = sum(point.gamma == 0 and not (trees and trees[i].parents) for i, point in enumerate(points))
     worst = None
@@ -262,8 +265,8 @@ def _facts(
         batch=best_chain.batch,
         context=best_chain.context,
         chain=span(best_chain.speedup),
-        tree=span(tree.speedup) if tree else "",
-        nodes=len(tree.parents) if tree else 0,
+        tree=tree_speedup,
+        nodes=nodes,
         chain_pays=points[0].gamma > 0,
         trees_tried=bool(trees),
         even=break_even,

@@ -35,7 +35,7 @@ def shared(fields: Fields, hidden: int) -> int:
 
 
 def rounded(fields: Fields, hidden: int) -> int:
-    """LFM2: two thirds of twice the width that is declared, rounded up to a multiple."""
+    """LFM2: two thirds of the declared width, times a factor, rounded up to a multiple."""
     wide, multiple = fields.number("intermediate_size", "block_ff_dim"), fields.number("block_multiple_of", default=256)
     factor = fields.get("block_ffn_dim_multiplier", default=1.0)
     if fields.get("block_auto_adjust_ff_dim") is False:

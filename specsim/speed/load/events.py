@@ -25,7 +25,7 @@ from specsim.speed.prediction import Estimate
 from specsim.types import Array
 
 MOST_REQUESTS = 1 << 20
-# The latest time of a request, in the unit of the service: ratios of larger floats overflow.
+# The latest time of a request, in the unit of the service: sums of later times may leave the range of floats.
 LATEST = 1e300
 # Shares of a run's requests, at its beginning and end, that are served but not measured.
 WARM, COOL = 0.2, 0.05

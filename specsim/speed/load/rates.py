@@ -52,8 +52,8 @@ def largest_rate(service: Service, bound: float, *, of: str = "total") -> float 
     Examples
     --------
     >>> from specsim import latency, service_costs
-    >>> one = service_costs(latency.constant(0), gamma=0, prompt=1, output=10, limit=1)
-    >>> round(largest_rate(one, 15.0), 4)  # M/D/1: 10 + 5 rho / (1 - rho) = 15
+    >>> service = service_costs(latency.constant(0), gamma=0, prompt=1, output=10, limit=1)
+    >>> round(largest_rate(service, 15.0), 4)  # M/D/1: 10 + 5 rho / (1 - rho) = 15
     0.05
     """
     check.record(service, "service", Service)

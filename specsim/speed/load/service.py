@@ -31,8 +31,8 @@ class Service(NamedTuple):
     Examples
     --------
     >>> from specsim import latency
-    >>> one = service_costs(latency.constant(0.1), 0.8, gamma=3, prompt=64, output=101, limit=4)
-    >>> round(one.mean_cycles, 2), [round(c, 1) for c in one.cycle_s]
+    >>> service = service_costs(latency.constant(0.1), 0.8, gamma=3, prompt=64, output=101, limit=4)
+    >>> round(service.mean_cycles, 2), [round(c, 1) for c in service.cycle_s]
     (34.29, [1.3, 1.3, 1.3, 1.3])
     """
 

@@ -56,13 +56,17 @@ def row(point: Mapping[str, Any]) -> dict[str, Any]:
             latency, by_rank, nodes=nodes, depth=DEPTH, batch=point["batch"], context=point["context"]
         ).tree
         shape_parents = [int(p) for p in best.parents]
-    # Its numbers; an empty tree is plain decoding.
+    # Its numbers; an empty tree is plain decoding, of which tau and speedup are 1.
     levels = int(max(depths(shape_parents), default=0))
     tree = Tree(point["batch"], point["context"], tuple(shape_parents), levels, 0.0, NOTHING)
+    tau = tree_speedup = 1.0
+    if shape_parents:
+        tau = float(tree_value(shape_parents, by_rank))
+        tree_speedup = speed(tree, latency, latency, by_rank, ())
     return {
         "shape": ",".join(map(str, shape_parents)),
         "nodes": len(shape_parents),
         "levels": levels,
-        "tau": float(tree_value(shape_parents, by_rank)) if shape_parents else 1.0,
-        "speedup": speed(tree, latency, latency, by_rank, ()) if shape_parents else 1.0,
+        "tau": tau,
+        "speedup": tree_speedup,
     }
