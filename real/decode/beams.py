@@ -226,12 +226,14 @@ class BeamCycle:
             tops.append(float(logits.amax()))
             if not np.isfinite(tops[-1]):
                 return _Drawn(drafted, plan, np.array(tops + [0.0] * (length - level - 1)))
+            # The level below, from the laws of these rows and the next uniforms.
             rows = list(_rows(logits, on.fixed.warping))
             # Absent beams take any row: nothing is drawn below them.
             rows += [rows[0]] * (len(levels[-1].tokens) - len(rows) if levels else 0)
             size = len(rows) * rule.vocab
             levels.append(grown(rows, levels[-1] if levels else None, u[used : used + size], rule.width))
             used += rule.width * rule.vocab if level else rule.vocab
+            # The tree so far, without absent beams, and its plan.
             pairs = zip(levels[-1].tokens.tolist(), levels[-1].parents.tolist(), strict=True)
             places.append([(token, parent) for token, parent in pairs if token >= 0])
             drafted = tree_of(places, [level_beams.q for level_beams in levels])

@@ -156,9 +156,11 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
                 if warm:
                     with suppress(Exception):
                         function(*arguments)
+            # The call that is watched.
             with _guard(torch, say, kernels), indexing(say), method_guard(torch, say), synchronising(torch, say):
                 function(*arguments)
     except Exception as error:
+        # A call whose result depends on values ends the run: it is a violation itself.
         asks = isinstance(error, (DataDependentOutputException, DynamicOutputShapeException))
         if not violations and not asks:
             raise

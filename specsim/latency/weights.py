@@ -138,11 +138,9 @@ def _declared(quantization: dict[str, Any]) -> Weights | None:
             quantization.get("group_size", quantization.get("q_group_size", 128)),
         )
         weights = _grouped(bits, group)
-        return (
-            weights._replace(head=weights.layers)
-            if weights is not None and quantization.get("lm_head") is True
-            else weights
-        )
+        if weights is not None and quantization.get("lm_head") is True:
+            return weights._replace(head=weights.layers)
+        return weights
     if method == "bitsandbytes":
         return _bitsandbytes(quantization)
     if method in ("compressed-tensors", "compressed_tensors", "sparseml") or "config_groups" in quantization:

@@ -202,9 +202,9 @@ def _response(text: str, source: str) -> EngineLog:
         _check_drafts(timings[i], spans[i], f"{source}: response {i}")
     # Sum over the answers.
     spans = [spans[i] for i in read]
-    total = {name: math.fsum(event[name] for event in spans) for name in _TIMES}
-    rounds = all(event["draft_rounds"] for event in spans if event["draft_n"])
-    emitted = sum(max(event["predicted_n"] - 1, 0.0) for event in spans)
+    total = {name: math.fsum(span[name] for span in spans) for name in _TIMES}
+    rounds = all(span["draft_rounds"] for span in spans if span["draft_n"])
+    emitted = sum(max(span["predicted_n"] - 1, 0.0) for span in spans)
     blocks = total["draft_rounds"] if rounds and total["draft_n"] else None
     ms, tokens, drafted, accepted = (total[name] for name in _TIMES[:4])
     run = _run(source, Totals(ms, tokens, emitted, drafted, accepted, blocks))

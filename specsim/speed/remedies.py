@@ -121,6 +121,7 @@ def _another_length(
     run: EngineLog, terms: Terms, tau: LogTau, gamma: float, whole: Array, z: float
 ) -> list[Mend | None]:
     """The best shorter length: exact hazards where positions are counted, else every draft as likely to be kept."""
+    # Acceptance of one draft, for logs without positions; then every shorter length.
     tries = []
     longest = math.ceil(gamma)
     alpha = convert_acceptance(min(tau.value, longest + 1.0), kind="tau", to="alpha", gamma=longest)

@@ -56,7 +56,7 @@ def _check_times(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
     """ValueError if two times are farther apart than those of one model on one machine can be."""
     names = ("token", "cycle", "verify")
     times = [(time.value, name, run.source) for run in (*off, *on) for name in names if (time := getattr(run, name))]
-    # Parts of a cycle may be as short as nothing, and not as long as that.
+    # Parts of a cycle may take no time, so only the longest of them count.
     parts = [
         (time.value, name, run.source) for run in on for name in ("draft", "overhead") if (time := getattr(run, name))
     ]

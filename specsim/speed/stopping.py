@@ -269,7 +269,9 @@ def _threshold(law: Array, keep: Array, times: list[Any]) -> Threshold:
 
 def _clairvoyant(survival: list[Any], times: list[Any]) -> Any:
     """The best speedup if the number of accepted drafts were known before drafting; no policy beats it."""
+    # P(exactly n drafts are accepted), n = 0, 1, ...
     law = [a - b for a, b in zip(survival, [*survival[1:], 0], strict=True)]
+    # Dinkelbach: at a speed the best length for each n, then the speed with these lengths, until it does not grow.
     speed: Any = 1
     while True:
         chosen = [max(range(n + 1), key=lambda g: g - speed * times[g]) for n in range(len(law))]

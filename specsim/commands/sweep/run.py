@@ -104,6 +104,7 @@ def _missing(options: Sweep, study: Study, order: Sequence[str]) -> tuple[list[i
     if there.keys and len(missing) > len(stale) and not options.resume:
         count = f"{len(order) - len(missing) + len(stale)} of the {len(order)} rows"
         raise ValueError(f"out {options.out} holds {count} of this study: --resume runs the others, --force all anew")
+    # Why rows are computed again: sources that have changed.
     now = made_with(study)
     changed = [name for name in now if there.sources.get(name) != now[name]]
     names = " and ".join(changed) or "what made them"

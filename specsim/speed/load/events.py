@@ -232,6 +232,7 @@ class _Measured(NamedTuple):
 
 def _measured(run: Run, service: Service) -> _Measured:
     """The times of a run's requests, without those at its beginning and end."""
+    # Requests and gaps in the middle of the run; each request counts alike.
     n = len(run.arrival)
     low, high = int(WARM * n), n - int(COOL * n)
     arrival, first, done = (np.array(times[low:high], dtype=float) for times in (run.arrival, run.first, run.done))
