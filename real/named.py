@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from real import draft as folder
-from real.decode.proposer import Drafter
+from real.decode.proposer import Drafter, Proposer
 from real.models.model import LanguageModel
 from specsim import discover
 from specsim.base import check
@@ -72,9 +73,10 @@ def drafting_of(options: DraftOptions, target: LanguageModel, draft: LanguageMod
         if drafter is not None and drafter.longest is not None:
             gamma = min(gamma, drafter.longest)
     if gamma and draft is None and drafter is None:
+        names = ", ".join(name for name in drafters_for(target) if name != "lm")
         raise ValueError(
             f"gamma={gamma} needs something that drafts, and this pair has no draft model: name a drafter "
-            f"({', '.join(name for name in drafters() if name != 'lm')}), load one, by real.load(target, draft), or "
+            f"({names}), load one, by real.load(target, draft), or "
             "give gamma=0, which is plain decoding"
         )
     return Drafting(draft if gamma and drafter is None else None, drafter, controller, gamma)
@@ -82,6 +84,8 @@ def drafting_of(options: DraftOptions, target: LanguageModel, draft: LanguageMod
 
 def drafters() -> dict[str, ModuleType]:
     """Return the name of each drafter that can be made from its name alone, with the file that makes it.
+
+    Recipes for other targets than the bundled one have its name in front, as `smollm2/feature`.
 
     >>> {"exit_1", "feature", "heads", "lm", "ngram", "trigram"} <= set(drafters())
     True
@@ -95,6 +99,20 @@ def drafters() -> dict[str, ModuleType]:
     return found
 
 
+def drafters_for(target: LanguageModel) -> dict[str, str]:
+    """Return the short name of each drafter that was trained for a target, or needs no training, with its whole name.
+
+    A drafter was trained for a target if it reads states of that width: `feature` is `smollm2/feature` for SmolLM2.
+    """
+    width = None if target.weights is None else len(target.weights.norm)
+    found: dict[str, str] = {}
+    for name, module in drafters().items():
+        recipe = vars(module).get("RECIPES", {}).get(name)
+        if recipe is None or recipe["hidden"] == width:
+            found[name.rpartition("/")[2]] = name
+    return found
+
+
 def drafter_named(drafter: str | Drafter, target: LanguageModel, draft: LanguageModel | None) -> Drafter:
     """Return the drafter of this name for a target; a `Drafter` is returned as it is.
 
@@ -104,21 +122,13 @@ def drafter_named(drafter: str | Drafter, target: LanguageModel, draft: Language
         return drafter
     if not isinstance(drafter, str):
         raise TypeError(f"drafter must be a name or a real.decode.proposer.Drafter, got {check.shown(drafter)}")
-    known = drafters()
-    if drafter not in known:
-        if drafter in folder.names() and not vars(folder.find(drafter)).get("RECIPES"):
-            needed = ", ".join(_needed(folder.find(drafter)))
-            raise ValueError(
-                f"drafter {drafter!r} cannot be made from its name: it needs {needed}; give the drafter that "
-                f"real.draft.{drafter}.drafter({needed}) returns"
-            )
-        raise unknown("drafter", drafter, known, "drafters")
-    module: Any = known[drafter]
+    name = _whole_name(drafter, target)
+    module: Any = drafters()[name]
     try:
-        if vars(module).get("RECIPES"):
-            net = module.shipped(drafter)
+        if name in vars(module).get("RECIPES", {}):
+            net = module.shipped(name)
             made: Drafter = module.drafting(net, target)
-            return replace(made, longest=getattr(net, "steps", None))
+            return replace(made, start=partial(_start, drafter, made), longest=getattr(net, "steps", None))
         if "model" not in _needed(module):
             return module.drafter(target)  # type: ignore[no-any-return]
         if draft is not None:
@@ -126,6 +136,34 @@ def drafter_named(drafter: str | Drafter, target: LanguageModel, draft: Language
     except ValueError as error:
         raise ValueError(f"drafter {drafter!r}: {error}") from None
     raise ValueError(f"drafter {drafter!r} is the draft model, and this pair has none: real.load(target, draft)")
+
+
+def _whole_name(drafter: str, target: LanguageModel) -> str:
+    """Return the name in `drafters` that a drafter goes by for a target; raise ValueError for an unknown one.
+
+    That of another target is returned, too: whoever makes it says why it does not fit.
+    """
+    fitting, every = drafters_for(target), drafters()
+    if drafter in fitting:
+        return fitting[drafter]
+    others = [name for name in every if drafter in (name, name.rpartition("/")[2])]
+    if others:
+        return others[0]
+    if drafter in folder.names() and not vars(folder.find(drafter)).get("RECIPES"):
+        needed = ", ".join(_needed(folder.find(drafter)))
+        raise ValueError(
+            f"drafter {drafter!r} cannot be made from its name: it needs {needed}; give the drafter that "
+            f"real.draft.{drafter}.drafter({needed}) returns"
+        )
+    raise unknown("drafter", drafter, fitting, "drafters")
+
+
+def _start(name: str, drafter: Drafter, *arguments: Any) -> Proposer:
+    """Start a drafter; an error of one that sees only now that it does not fit the target has its name, too."""
+    try:
+        return drafter.start(*arguments)
+    except ValueError as error:
+        raise ValueError(f"drafter {name!r}: {error}") from None
 
 
 def _needed(module: ModuleType) -> list[str]:

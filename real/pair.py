@@ -112,8 +112,8 @@ class Pair(Generic[Draft]):
         step_params : mapping, optional
             The parameters of the rule named by `step`, in the same way.
         drafter : str or Drafter, optional
-            What drafts, in place of the draft model: a file of `real.draft` ("ngram"), weights that are shipped
-            ("feature", "heads", "trigram", "exit_1"), or a `real.decode.proposer.Drafter`.
+            What drafts, in place of the draft model: a file of `real.draft` ("ngram"), weights that are shipped for the
+            target ("feature", "heads", "trigram", "exit_2", ...), or a `real.decode.proposer.Drafter`.
         controller : str, path, module or Controller, optional
             Decides after each draft whether its text drafts another: a name such as "threshold" (see
             `specsim.control`), a file of one's own, or an object with the functions of `specsim.types.Controller`.

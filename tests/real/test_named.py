@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,13 @@ import real
 from real import TINY, draft
 from real.decode.loop import decode_batch, keyed
 from real.decode.warp import Warping
-from real.named import MOST, drafters
+from real.named import MOST, drafters, drafters_for
 from real.writing import Generation
 from specsim import discover
 from specsim.verify.lookup import chain_rule, filling_rule
 
 PROMPTS = ["import os\n\n", "class Stack:\n    def push"]
+OF_TINY = [name for name in drafters() if "/" not in name]  # the others are trained for another target
 CONTROLLERS = [name for name, file in discover.rules("control").items() if not discover.controller_facts(file).bound]
 
 
@@ -55,7 +57,24 @@ def test_every_drafter_has_a_name() -> None:
     assert set(named) == recipes | {"lm", "ngram"}
 
 
-@pytest.mark.parametrize("name", drafters())
+def test_a_name_is_the_drafter_that_was_trained_for_the_target() -> None:
+    """`feature` is another one for SmolLM2, by the width of its states; what reads no states has one name for all."""
+    assert drafters_for(pair().target) == {name: name for name in OF_TINY}
+    wide: Any = SimpleNamespace(weights=SimpleNamespace(norm=torch.ones(576)))
+    found = drafters_for(wide)
+    assert (found["feature"], found["ngram"], found["lm"]) == ("smollm2/feature", "ngram", "lm")
+    assert "exit_1" not in found
+    slow: Any = SimpleNamespace(weights=None)
+    assert drafters_for(slow) == {"lm": "lm", "ngram": "ngram"}
+
+
+@pytest.mark.parametrize("name", ["smollm2/feature", "fspad"])
+def test_a_drafter_of_smollm2_does_not_fit_the_bundled_target(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^drafter '{name}': the drafter reads states of width 576, and the target's"):
+        alone().generate("a = 1\n", drafter=name)
+
+
+@pytest.mark.parametrize("name", OF_TINY)
 def test_greedy_text_of_a_named_drafter(name: str) -> None:
     runs = pair().generate(PROMPTS, drafter=name, temperature=0, max_tokens=6)
     assert tokens(runs) == plain(6, tuple(PROMPTS))
@@ -64,7 +83,7 @@ def test_greedy_text_of_a_named_drafter(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("controller", [None, "survival"])
-@pytest.mark.parametrize("name", drafters())
+@pytest.mark.parametrize("name", OF_TINY)
 def test_greedy_texts_of_a_named_drafter(name: str, controller: str | None) -> None:
     from real.options import read_prompts
 
@@ -229,7 +248,8 @@ def test_refusals(given: dict[str, Any], message: str, monkeypatch: pytest.Monke
 def test_a_drafter_of_another_target_is_refused(name: str) -> None:
     """States of another width: the small model as the target."""
     small = real.load(TINY / "draft")
-    with pytest.raises(ValueError, match=r"reads states of width 256, and the target's have \d+$"):
+    words = r"the \w+ reads states of width 256, and the target's have \d+$"
+    with pytest.raises(ValueError, match=f"^drafter '{name}': {words}"):
         small.generate("a = 1\n", drafter=name)
 
 
