@@ -13,6 +13,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import torch
+
 from real import draft as folder
 from real.decode.proposer import Drafter, Proposer
 from real.models.model import LanguageModel
@@ -164,6 +166,16 @@ def _start(name: str, drafter: Drafter, *arguments: Any) -> Proposer:
         return drafter.start(*arguments)
     except ValueError as error:
         raise ValueError(f"drafter {name!r}: {error}") from None
+
+
+def draft_model(name: str, target: LanguageModel) -> LanguageModel:
+    """Return the language model of a shipped drafter that reads the text alone, for a target."""
+    module: Any = drafters()[name]
+    found = module.shipped(name)
+    parts = found if isinstance(found, tuple) else (found,)
+    with torch.no_grad():
+        model: LanguageModel = module.model_of(target, *parts)
+    return model
 
 
 def _needed(module: ModuleType) -> list[str]:

@@ -24,8 +24,8 @@ from real.decode.warping import warping_of
 from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
-from real.models.names import check_place, check_rounding
-from real.named import DraftOptions, drafting_of
+from real.models.names import SMOLLM2, check_place, check_rounding, shipped_draft
+from real.named import DraftOptions, draft_model, drafting_of
 from real.origin import Origin, described
 from real.writing import Generation, Request, text_ends, write
 from specsim.base import check
@@ -258,7 +258,8 @@ def load(
     target : str or path
         Local directory, GGUF file or hub id, with its tokenizer; safetensors only.
     draft : str or path, optional
-        The same of the draft. Without one the pair's `draft` is None: name a drafter, or decode plainly.
+        The same of the draft, or the name of one that is shipped for SmolLM2: smollm2/lowrank, smollm2/exit_2 and
+        others. Without one the pair's `draft` is None: name a drafter, or decode plainly.
     device : str or torch.device
         Of both models.
     dtype : torch.dtype
@@ -287,14 +288,19 @@ def load(
     """
     weights = check_rounding("" if weights is None else weights, str(device), str(dtype).removeprefix("torch."))
     parse_device(str(device))
-    for where in (target,) if draft is None else (target, draft):
+    shipped = None if draft is None else shipped_draft(draft)
+    for where in (target,) if draft is None or shipped else (target, draft):
         check_place(where)
     widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
     tokenizer = load_tokenizer(target)
     if draft is not None:
-        same_tokenizer(tokenizer, load_tokenizer(draft))
+        same_tokenizer(tokenizer, load_tokenizer(SMOLLM2 if shipped else draft))
     width = max(tokenizer.get_vocab().values()) + 1
     big = replace(load_model(target, dtype=dtype, device=device, widen_to=widen_to, weights=weights), vocab_size=width)
-    small = None if draft is None else replace(load_model(draft, dtype=dtype, device=device), vocab_size=width)
+    small = None
+    if shipped:
+        small = draft_model(shipped, big)
+    elif draft is not None:
+        small = replace(load_model(draft, dtype=dtype, device=device), vocab_size=width)
     origin = Origin(os.fspath(target), None if draft is None else os.fspath(draft), widen_to, weights)
     return Pair(big, small, tokenizer, origin=origin)

@@ -154,7 +154,7 @@ def shipped(name: str) -> Small:
 
 
 @torch.no_grad()
-def model_of(net: nn.Module, target: LanguageModel) -> LanguageModel:
+def model_of(target: LanguageModel, net: nn.Module) -> LanguageModel:
     """Return the language model that the network and the target's two tables make; parameters of `drafter`."""
     ends = frozen(target, net.hidden, net.tokens)  # type: ignore[arg-type]
     read, write = (getattr(net, name).to(ends.head) for name in ("read", "write"))
@@ -196,7 +196,7 @@ def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
     >>> drafter(net, pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping()).q.shape
     (3, 2)
     """
-    return lm.drafter(model_of(net, target))
+    return lm.drafter(model_of(target, net))
 
 
 drafting = drafter

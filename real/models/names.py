@@ -11,6 +11,11 @@ from specsim.base.unknown import unknown
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 WEIGHTS = ("int8", "int4")
 _QUANTISABLE = ("float32", "bfloat16")  # what the kernels of rounded weights compute in, on a CPU
+# SmolLM2 by name, the drafters that are shipped for it, and how the names of those begin that read the text alone.
+SMOLLM2 = "smollm2"
+BEST_DRAFT = f"{SMOLLM2}/lowrank"
+_SHIPPED = Path(__file__).parents[1] / "draft" / "weights" / SMOLLM2
+_ARE_MODELS = ("lowrank", "exit_")
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 
 
@@ -37,6 +42,26 @@ def check_rounding(weights: str, device: str, dtype: str) -> str | None:
             "leave the weights as they are, or run on a CPU"
         )
     return kind
+
+
+def shipped_draft(place: str | os.PathLike[str]) -> str | None:
+    """Return the name of a draft model that is shipped for SmolLM2, as smollm2/lowrank; None for any other place.
+
+    Raise ValueError for a name of this kind that is no draft model.
+    """
+    name = os.fspath(place)
+    if not name.startswith(f"{SMOLLM2}/"):
+        return None
+    known = [f"{SMOLLM2}/{path.stem}" for path in sorted(_SHIPPED.glob("*.safetensors"))]
+    models = [known_name for known_name in known if known_name.partition("/")[2].startswith(_ARE_MODELS)]
+    if name in known and name not in models:
+        raise ValueError(
+            f"{name} reads the target's states, so that it is no draft model: name it as the drafter of "
+            f"Pair.generate; draft models: {', '.join(models)}"
+        )
+    if name not in models:
+        raise unknown("draft", name, models)
+    return name
 
 
 def check_place(where: str | os.PathLike[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from real import TINY
-from real.models.names import check_place
+from real.models.names import BEST_DRAFT, SMOLLM2, check_place, shipped_draft
 from specsim.commands.completion import starting
 
 if TYPE_CHECKING:
@@ -48,13 +49,25 @@ Weights = Annotated[
 Threads = Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")]
 
 
-def check_pair(target: str | None, draft: str | None) -> None:
-    """Refuse one model without the other, and places that hold no model; before torch is loaded."""
+def checked_pair(target: str, draft: str) -> tuple[str, str]:
+    """Return the places of a target and its draft, "" for the bundled ones; the best shipped draft for smollm2 alone.
+
+    Raise ValueError for one model without the other, and for places that hold no model; before torch is loaded.
+    """
+    if target == SMOLLM2 and not draft:
+        draft = BEST_DRAFT
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    for place in (target, draft):
-        if place:
-            check_place(place)
+    if target:
+        check_place(target)
+    if draft and shipped_draft(draft) is None:
+        check_place(draft)
+    return target, draft
+
+
+def default_prompts(target: str) -> Path | None:
+    """Return the shipped prompts that suit a target where none are named; None for those of the bundled pair."""
+    return Path("chat:test") if target == SMOLLM2 else None
 
 
 def loading(*names: str) -> None:

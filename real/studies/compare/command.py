@@ -23,7 +23,8 @@ from real.studies.settings import (
     TopK,
     TopP,
     Weights,
-    check_pair,
+    checked_pair,
+    default_prompts,
     open_pair,
 )
 from specsim.base import limits
@@ -55,7 +56,7 @@ WIDEN = 50  # millions, float32: plain steps wait for memory there, and the defa
 
 def compare(
     target: Annotated[
-        str, typer.Argument(help="Folder, GGUF file or hub id of the target; the bundled pair by default.")
+        str, typer.Argument(help="Folder, GGUF file or hub id of the target, or smollm2; the bundled pair by default.")
     ] = "",
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     prompts: PromptsOption = None,
@@ -132,7 +133,7 @@ def compare(
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex, wide=wide)
     check_outputs(out or Path("compare.json"))  # what can be said at once is said before torch is loaded
-    check_pair(target, draft)
+    target, draft = checked_pair(target, draft)
     check_dtype(dtype)
     check_rounding(weights, device, dtype)
     own = " ".join(param or ())
@@ -141,7 +142,7 @@ def compare(
     )
     gammas, lengths = parse_numbers(gamma or GAMMAS), parse_numbers(chains, "chains") if chains else ()
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
-    chosen = chosen_prompts(prompts, count, chat)
+    chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
     positive(threads, "threads", limits.MAX_THREADS)
     if widen is None:
         widen = 0 if target else WIDEN

@@ -11,7 +11,7 @@ import typer
 from real.options import parse_numbers, positive, within
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
-from real.studies.settings import Seed, Temperature, Threads, TopK, TopP, check_pair, open_pair
+from real.studies.settings import Seed, Temperature, Threads, TopK, TopP, checked_pair, default_prompts, open_pair
 from specsim.base import limits
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
@@ -28,9 +28,9 @@ EXAMPLES = (
 
 def drafts(
     target: Annotated[
-        str | None, typer.Argument(help="Folder, GGUF file or hub id; the bundled target by default.")
-    ] = None,
-    draft: Annotated[str | None, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = None,
+        str, typer.Argument(help="Folder, GGUF file or hub id, or smollm2; the bundled target by default.")
+    ] = "",
+    draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     num_drafts: Annotated[str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.")] = "1,2,3,4,6,8",
     rows: Annotated[int, typer.Option(help="Positions taken from the target's texts, and synthetic pairs.")] = 256,
     samples: Annotated[int, typer.Option(help="Sampled tuples a position, where a rule has no closed form.")] = 64,
@@ -53,11 +53,11 @@ def drafts(
     """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     check_outputs(out or Path("drafts.json"))  # what can be said at once is said before torch is loaded
-    check_pair(target, draft)
+    target, draft = checked_pair(target, draft)
     counts = parse_numbers(num_drafts, "num_drafts", limits.MAX_DRAFTS)
     within(rows, "rows", 1)
     within(samples, "samples", 2)
-    chosen = chosen_prompts(prompts, count, chat)
+    chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
     from real.decode.warping import Warping

@@ -19,7 +19,8 @@ from real.studies.settings import (
     Threads,
     TopK,
     TopP,
-    check_pair,
+    checked_pair,
+    default_prompts,
     open_pair,
 )
 from specsim.base import limits
@@ -40,7 +41,7 @@ MOST_BYTES = 4 << 30  # of a file; both laws are kept in 32 bits
 
 def rows(
     target: Annotated[
-        str, typer.Argument(help="Folder, GGUF file or hub id of the target; the bundled pair by default.")
+        str, typer.Argument(help="Folder, GGUF file or hub id of the target, or smollm2; the bundled pair by default.")
     ] = "",
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     out: Annotated[Path, typer.Option(help="The safetensors file to write.")] = Path("rows.safetensors"),
@@ -62,9 +63,9 @@ def rows(
 ) -> None:
     """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
     check_writable(out)  # what can be said at once is said before torch is loaded
-    check_pair(target, draft)
+    target, draft = checked_pair(target, draft)
     check_dtype(dtype)
-    chosen = chosen_prompts(prompts, count, chat)
+    chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
     from real.decode.warping import Warping
