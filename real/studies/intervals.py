@@ -47,6 +47,46 @@ def speedup(
     )
 
 
+def speedup_apart(tokens: Array, blocks: Array, plain: Array, cycle: Array, *, level: float = 0.95) -> Estimate:
+    """Return tau over many prompts times a plain step over a cycle, timed on few of them.
+
+    The logarithms of both factors add up: that of tau has the jackknife's variance over its prompts, that of the time's
+    ratio the variance of a mean over the prompts that were timed, each with its own median seconds. The interval is
+    Student's with the degrees of freedom of Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    tokens, blocks : array, shape (n,)
+        Written, and target calls, of each prompt.
+    plain, cycle : array, shape (m,)
+        Seconds of a plain step and of a cycle, of each prompt that was timed.
+    level : float
+        Of the interval.
+
+    Returns
+    -------
+    Estimate
+        Without an interval where n or m is 1.
+    """
+    tokens, blocks = (np.asarray(values, dtype=np.float64) for values in (tokens, blocks))
+    ratios = np.log(np.asarray(plain, dtype=np.float64) / np.asarray(cycle, dtype=np.float64))
+    n, m = len(tokens), len(ratios)
+    value = float(tokens.sum() / blocks.sum() * np.exp(ratios.mean()))
+    if min(n, m) < 2:
+        return Estimate(value, float("-inf"), float("inf"))
+    from scipy import stats
+
+    # Variances of the two logarithms, and the degrees of freedom of their sum.
+    without = np.log((tokens.sum() - tokens) / (blocks.sum() - blocks))
+    of_tau, of_time = (n - 1) * np.var(without), np.var(ratios, ddof=1) / m
+    variance = of_tau + of_time
+    if variance == 0:
+        return Estimate(value, value, value)
+    freedom = variance**2 / (of_tau**2 / (n - 1) + of_time**2 / (m - 1))
+    half = float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance))
+    return Estimate(value, value * np.exp(-half), value * np.exp(half))
+
+
 def jackknife(sums: tuple[Array, ...], statistic: Callable[..., Array], *, level: float) -> Estimate:
     """A smooth function of sums over prompts, with Student's interval: each prompt is left out once."""
     data = tuple(np.asarray(d, dtype=np.float64) for d in sums)

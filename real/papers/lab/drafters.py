@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "specsim-real train-drafters",
     "specsim-real train-drafters exit_1 trigram --work runs/drafters",
-    "specsim-real train-drafters --target smollm2 --device cuda --record runs/smollm2.json",
+    "specsim-real train-drafters --target smollm2 --device cuda",
 )
 BUNDLED, SMOLLM2 = "bundled", "smollm2"
 VALIDATED, OFFSETS = 16, 4  # texts that a drafter is judged on, and drafts of a block

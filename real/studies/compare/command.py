@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from real.models.names import check_dtype, check_rounding
+from real.models.names import SMOLLM2, check_dtype, check_rounding
 from real.options import parse_names, parse_numbers, positive, within
 from real.studies.compare.tree_options import check_options, whole_draws
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
@@ -48,9 +48,20 @@ EXAMPLES = (
     "specsim-real compare --weights int8",
     "specsim-real compare --out compare.json --json",
 )
-GAMMAS = "1-8"
 # Prompts that are used where no number is named.
 COUNT = 5
+
+
+class Usual(NamedTuple):
+    """What is run where no option says otherwise: lengths, prompts, and how many of them are timed (None: all)."""
+
+    gammas: str
+    prompts: int
+    timed: int | None
+
+
+# Passes of SmolLM2 take longer than those of the bundled pair, and its tau needs more prompts than its times.
+_USUAL, _SMOLLM2 = Usual("1-8", COUNT, None), Usual("1-5", 32, 3)
 WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
 
 
@@ -61,9 +72,26 @@ def compare(
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     prompts: PromptsOption = None,
     chat: ChatOption = None,
-    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = COUNT,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Prompts used, from the first. [default: {COUNT}; {_SMOLLM2.prompts} for smollm2]", show_default=False
+        ),
+    ] = None,
+    timed: Annotated[
+        int | None,
+        typer.Option(
+            help="Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau. "
+            f"[default: all; {_SMOLLM2.timed} for smollm2]",
+            show_default=False,
+        ),
+    ] = None,
     gamma: Annotated[
-        str, typer.Option(help=f"Speculation lengths: 4, 1-8 or 1,2,4. [default: {GAMMAS}]", show_default=False)
+        str,
+        typer.Option(
+            help=f"Speculation lengths: 4, 1-8 or 1,2,4. [default: {_USUAL.gammas}; {_SMOLLM2.gammas} for smollm2]",
+            show_default=False,
+        ),
     ] = "",
     calibrate: Annotated[
         str, typer.Option(help="Lengths whose cycles are timed; others are extrapolated. [default: every gamma]")
@@ -140,9 +168,15 @@ def compare(
     check_options(
         tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains, step=step, draws=draws, param=own
     )
-    gammas, lengths = parse_numbers(gamma or GAMMAS), parse_numbers(chains, "chains") if chains else ()
+    usual = _SMOLLM2 if target == SMOLLM2 else _USUAL
+    gammas = parse_numbers(gamma or usual.gammas)
+    lengths = parse_numbers(chains, "chains") if chains else ()
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
-    chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
+    if timed is not None and tree:
+        raise ValueError(f"timed={timed} is for chains: with --tree every prompt is timed")
+    if timed is None and count is None and not tree and "," not in rule:
+        timed = usual.timed
+    chosen = chosen_prompts(prompts or default_prompts(target), usual.prompts if count is None else count, chat)
     positive(threads, "threads", limits.MAX_THREADS)
     if widen is None:
         widen = 0 if target else WIDEN
@@ -164,7 +198,7 @@ def compare(
             tuple(tree), scheme or "iid", rules, lengths, max_tokens, warping, seed, step or None, number
         )
     else:
-        settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed, tuple(param or ()))
+        settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed, tuple(param or ()), timed)
     subject = Subject(target, draft, device, dtype, threads, widen, weights)
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:

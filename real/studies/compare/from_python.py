@@ -37,6 +37,7 @@ def compare(
     gammas: Iterable[int] | None = None,
     calibrated: Iterable[int] | None = None,
     max_tokens: int = 64,
+    timed: int | None = None,
     temperature: float | None = None,
     warping: Warping | None = None,
     rules: str | Sequence[str] = "tokenwise",
@@ -65,6 +66,8 @@ def compare(
         Lengths whose cycles are timed; costs of others are extrapolated. All of them by default.
     max_tokens : int
         Tokens of a text.
+    timed : int, optional
+        Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau. By default all.
     temperature, warping : float or Warping, optional
         As for `Pair.generate`.
     rules : str, or sequence of str
@@ -117,10 +120,10 @@ def compare(
     if not isinstance(trees, str) and isinstance(trees, Sequence) and not trees:
         _refuse({"scheme": scheme, "step": step, "draws": draws, "chains": chains}, "is for trees: give trees, too")
         lengths = tuple(range(1, 9)) if gammas is None else _lengths(gammas, "gammas")
-        timed = None if calibrated is None else _lengths(calibrated, "calibrated")
-        settings = Settings(lengths, timed, max_tokens, warping, names, seed, _words(params))
+        lengths_timed = None if calibrated is None else _lengths(calibrated, "calibrated")
+        settings = Settings(lengths, lengths_timed, max_tokens, warping, names, seed, _words(params), timed)
     else:
-        of_chains = {"gammas": gammas, "calibrated": calibrated, "params": params}
+        of_chains = {"gammas": gammas, "calibrated": calibrated, "params": params, "timed": timed}
         _refuse(of_chains, "is for chains alone: with trees give chains, and every pass is timed")
         beside = () if chains is None else _lengths(chains, "chains")
         shapes, drawn = _names(trees, "trees"), "iid" if scheme is None else scheme

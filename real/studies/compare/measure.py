@@ -6,6 +6,10 @@ in turn on the same prompts, with randomness of their own, and are counted and t
 cycle are timed on a text of its own: for every length, or for a few, from which those of the others are extrapolated.
 Times and acceptance give the predicted speedup. Several chain rules are compared in one run: they take turns, on the
 same prompts and with the same uniforms, and are predicted from the same texts.
+
+Tau needs many prompts and times need few. With `Settings.timed_prompts` all prompts are decoded in one batch, which
+counts tokens and target calls, and the first ones alone, which is timed; the measured speedup has its tau from the
+former and its cycles from the latter.
 """
 
 from __future__ import annotations
@@ -16,12 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from real.decode.blocks import predict_blocks
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.graphs import Kept
-from real.decode.loop import Decoded, decode, keyed
+from real.decode.loop import Decoded, Uniforms, decode, decode_batch, keyed
 from real.decode.score import score
 from real.decode.text_length import check_fit
 from real.pair import Pair
 from real.studies.calibrate import Calibration, copy_bandwidth
-from real.studies.compare.record import Bandwidth, Found, Job, Turn, run_of
+from real.studies.compare.record import Bandwidth, Found, Job, Run, Turn, run_of
 from real.studies.compare.rows import Side, Text, acceptance, gain, row
 from real.studies.compare.settings import Settings
 from real.studies.costs import costs_of
@@ -90,20 +94,23 @@ def compare(
         A prompt is empty, has foreign ids or does not fit the context; the rule is unknown or lossy here.
     """
     check_models(pair, prompts, settings)
+    count = settings.count_timed(len(prompts))
     texts = write_and_score(pair, prompts, settings, step)
     for name in settings.rules:
         yield name, acceptance(texts, settings.verifier(name), max(settings.gammas))
+    counted = count_in_batch(pair, prompts, settings, step) if count < len(prompts) else None
     copied = copy_bandwidth(pair.target.device)
     turns, stopped = list(finished), None
     try:
-        for turn in take_turns(pair, prompts, settings, len(turns), step):
+        for turn in take_turns(pair, prompts[:count], settings, len(turns), step):
             keep(turn)
             turns.append(turn)
     except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
         if not turns:
             raise
         stopped = error  # after the rows of the prompts that were finished
-    yield from rows_of(texts[: len(turns)], turns, settings, pair.target.weight_bytes, copied)
+    scored = texts[: len(turns)] if counted is None else texts
+    yield from rows_of(scored, turns, settings, pair.target.weight_bytes, copied, counted)
     if stopped is not None:
         raise stopped
 
@@ -112,13 +119,34 @@ def write_and_score(
     pair: Pair, prompts: Sequence[list[int]], settings: Settings, step: Callable[[str], None]
 ) -> list[Text]:
     """Let the target write a text after each prompt, and score it under both models."""
+    in_batch = settings.count_timed(len(prompts)) < len(prompts)
+    batch = _decode_all(pair, prompts, settings, settings.plain, WRITE) if in_batch else []
     texts = []
     for i, prompt in enumerate(prompts):
         step("writing and scoring")
-        written = _decode(pair, prompt, settings, settings.plain, i, WRITE, silent, pair.kept).tokens
+        alone = batch[i] if batch else _decode(pair, prompt, settings, settings.plain, i, WRITE, silent, pair.kept)
+        written = alone.tokens
         scored = score(pair.target, pair.draft, prompt, written, settings.warping, settings.step_rules)
         texts.append(Text(scored, len(written) < settings.max_tokens))
     return texts
+
+
+def count_in_batch(
+    pair: Pair, prompts: Sequence[list[int]], settings: Settings, step: Callable[[str], None]
+) -> dict[Job, list[Run]]:
+    """Return what every speculative job counts on each prompt, all prompts in one batch; its times say nothing."""
+    counted = {}
+    for job in settings.jobs:
+        step(f"counting, gamma {job.gamma}")
+        counted[job] = [run_of(decoded) for decoded in _decode_all(pair, prompts, settings, job, MEASURE)]
+    return counted
+
+
+def stages(settings: Settings, prompts: int, finished: int) -> int:
+    """Return how many stages `compare` names for so many prompts, of which some turns are finished."""
+    count = settings.count_timed(prompts)
+    batches = len(settings.jobs) if count < prompts else 0
+    return prompts + batches + (count - finished) * (1 + len(settings.jobs))
 
 
 def take_turns(
@@ -146,9 +174,17 @@ def take_turns(
 
 
 def rows_of(
-    texts: list[Text], turns: Sequence[Turn], settings: Settings, weight_bytes: int, copied: float
+    texts: list[Text],
+    turns: Sequence[Turn],
+    settings: Settings,
+    weight_bytes: int,
+    copied: float,
+    counted: dict[Job, list[Run]] | None = None,
 ) -> Iterator[tuple[str, Found]]:
-    """Costs, bandwidth, rows and gains of finished turns and the texts of the same prompts."""
+    """Yield costs, bandwidth, rows and gains of finished turns, and of the texts of the same prompts.
+
+    With `counted` the texts and the counts are those of all prompts, of which the turns are the first.
+    """
     costs = {
         name: costs_of({g: [turn.visits[Job(g, name)] for turn in turns] for g in (0, *settings.timed)})
         for name in settings.rules
@@ -160,6 +196,7 @@ def rows_of(
     sides = {
         job: Side(
             [predict_blocks(one.score, job.gamma, settings.verifier(job.rule), ended=one.ended) for one in texts],
+            [turn.runs[job] for turn in turns] if counted is None else counted[job],
             [turn.runs[job] for turn in turns],
             costs[job.rule],
         )
@@ -172,6 +209,28 @@ def rows_of(
         yield name, row(g, texts, settings.verifier(name), sides[job], plain, phases, level)
     for name, g in itertools.product(settings.rules[1:], settings.gammas):
         yield name, gain(g, sides[Job(g, settings.rules[0])], sides[Job(g, name)], level)
+
+
+def _decode_all(pair: Pair, prompts: Sequence[list[int]], settings: Settings, job: Job, stream: int) -> list[Decoded]:
+    """Decode all prompts in one batch, each with the key that it has alone."""
+    end = pair.tokenizer.eos_token_id
+    return decode_batch(
+        pair.target,
+        pair.draft if job.gamma else None,
+        prompts,
+        max_tokens=settings.max_tokens,
+        gamma=job.gamma,
+        uniforms=[_key(settings, i, job, stream) for i in range(len(prompts))],
+        warping=settings.warping,
+        stop=frozenset() if end is None else frozenset([end]),
+        rule=settings.verifier(job.rule),
+        kept=pair.kept,
+    )
+
+
+def _key(settings: Settings, i: int, job: Job, stream: int) -> Uniforms:
+    """Return the uniforms of prompt i: a key of its own for every job but for its rule."""
+    return keyed(settings.seed, (i << 20) + 2 * job.gamma + stream)
 
 
 def _decode(
@@ -192,7 +251,7 @@ def _decode(
         prompt,
         max_tokens=settings.max_tokens,
         gamma=job.gamma,
-        uniforms=keyed(settings.seed, (i << 20) + 2 * job.gamma + stream),
+        uniforms=_key(settings, i, job, stream),
         warping=settings.warping,
         stop=frozenset() if end is None else frozenset([end]),
         rule=settings.verifier(job.rule),

@@ -52,8 +52,7 @@ def measure_chains(pair: Pair, ids: list[list[int]], settings: Settings, turns: 
     else:
         record |= {"runs": list(runs.values()), "gains": []}
     finished = [turn_of(turn) for turn in turns]
-    left = len(ids) - len(finished)
-    step = run.stages(len(ids) + left * (1 + len(settings.jobs)))
+    step = run.stages(measure.stages(settings, len(ids), len(finished)))
 
     def keep(turn: Turn) -> None:
         turns.append(turn_as_json(turn))

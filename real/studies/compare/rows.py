@@ -26,10 +26,14 @@ class Text(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One rule at one gamma: what each text predicts, what each prompt's decoding was, and the rule's costs."""
+    """One rule at one gamma: what each text predicts, what each prompt's decoding counted, and the rule's costs.
+
+    `timed` are the decodings of one prompt at a time, whose seconds count: the same, or those of the first prompts.
+    """
 
     predicted: list[Renewal]
     runs: list[Run]
+    timed: list[Run]
     costs: Costs
 
     @property
@@ -50,7 +54,7 @@ class Side(NamedTuple):
     @property
     def cycles(self) -> Array:
         """Median seconds of a full cycle."""
-        return np.array([run.cycle for run in self.runs])
+        return np.array([run.cycle for run in self.timed])
 
 
 def acceptance(texts: list[Text], rule: ModuleType | Stepwise | Raced, gamma: int) -> Scored:
@@ -75,8 +79,9 @@ def row(
     """Put prediction and measurement of one rule and gamma together."""
     text = np.array([len(one.score.p) for one in texts])
     tokens, blocks, expected, cycles, costs = side.tokens, side.blocks, side.expected, side.cycles, side.costs
-    seconds, plain_seconds = (np.array([run.seconds for run in runs]) for runs in (side.runs, plain))
-    plain_tokens = np.array([run.tokens for run in plain])
+    seconds, plain_seconds = (np.array([run.seconds for run in runs]) for runs in (side.timed, plain))
+    timed_tokens, plain_tokens = (np.array([run.tokens for run in runs]) for runs in (side.timed, plain))
+    timed_blocks = sum(len(run.accepted) for run in side.timed)
     tau = intervals.ratio(text, expected)
     cycle = costs.cycle(gamma)
     steps = np.array([run.cycle for run in plain])
@@ -93,18 +98,25 @@ def row(
         calls_measured=int(blocks.sum()),
         tokens=int(tokens.sum()),
         tokens_per_s_predicted=tau.value / cycle,
-        tokens_per_s_measured=intervals.ratio(tokens, seconds),
+        tokens_per_s_measured=intervals.ratio(timed_tokens, seconds),
         plain_tokens_per_s=intervals.ratio(plain_tokens, plain_seconds),
         speedup_predicted=tau.value * costs.cycle(0) / cycle,
-        speedup_measured=intervals.speedup(tokens, blocks, steps, cycles),
+        speedup_measured=measured_speedup(tokens, blocks, steps, cycles),
         cycle_s_predicted=cycle,
         cycle_s_measured=float(np.median(cycles)),
         plain_s_predicted=costs.cycle(0),
         plain_s_measured=float(np.median(steps)),
         kept_predicted=sum(r.hazards * r.tried for r in side.predicted).tolist(),
         kept_measured=[int((accepted >= n).sum()) for n in range(1, gamma + 1)],
-        phases_s={name: phases[name] / float(blocks.sum()) for name in PHASES if name in phases},
+        phases_s={name: phases[name] / timed_blocks for name in PHASES if name in phases},
     )
+
+
+def measured_speedup(tokens: Array, blocks: Array, steps: Array, cycles: Array) -> intervals.Estimate:
+    """Return tau times a plain step over a cycle; times are of the same prompts, or of the first ones alone."""
+    if len(steps) == len(tokens):
+        return intervals.speedup(tokens, blocks, steps, cycles)
+    return intervals.speedup_apart(tokens, blocks, steps, cycles)
 
 
 def gain(gamma: int, base: Side, side: Side, level: float) -> Gain:

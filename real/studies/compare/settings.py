@@ -23,7 +23,8 @@ from specsim.verify.stepwise import Stepwise
 class Settings:
     """What `compare` runs: gammas, those timed (None: all of them), tokens per text, sampling, rules, seed, parameters.
 
-    `params` are words as epsilon=0.2, each for every rule that has the parameter.
+    `params` are words as epsilon=0.2, each for every rule that has the parameter. `timed_prompts` is how many prompts
+    are decoded one by one and timed; all prompts are then decoded in one batch besides, for tau. None times all.
     """
 
     gammas: tuple[int, ...] = tuple(range(1, 9))
@@ -33,6 +34,7 @@ class Settings:
     rules: tuple[str, ...] = ("tokenwise",)
     seed: int = 0
     params: tuple[str, ...] = ()
+    timed_prompts: int | None = None
     _verifiers: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -46,6 +48,10 @@ class Settings:
         if not self.rules or len(set(self.rules)) < len(self.rules):
             raise ValueError(f"rules {', '.join(self.rules)!r}: give at least one, and none twice")
         check.integer(self.max_tokens, "max_tokens", 1)
+        if self.timed_prompts is not None:
+            check.integer(self.timed_prompts, "timed", 1)
+            if len(self.rules) > 1:
+                raise ValueError(f"timed={self.timed_prompts} is for one rule, and {len(self.rules)} are compared")
         check.integer(self.seed, "seed", 0)
         if self.seed >= 1 << 63:
             raise ValueError(f"seed must be below 2^63, got {self.seed}")
@@ -71,6 +77,10 @@ class Settings:
     def timed(self) -> tuple[int, ...]:
         """The lengths whose cycles are timed; those of other lengths are extrapolated."""
         return self.gammas if self.calibrated is None else self.calibrated
+
+    def count_timed(self, prompts: int) -> int:
+        """Return how many of so many prompts are decoded one by one and timed."""
+        return prompts if self.timed_prompts is None else min(self.timed_prompts, prompts)
 
     @property
     def jobs(self) -> list[Job]:

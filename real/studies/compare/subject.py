@@ -64,6 +64,8 @@ def provenance_of(
         what["target_weights"] = subject.weights
     if isinstance(settings, Settings):
         what |= {"gammas": settings.gammas, "calibrated": settings.timed}
+        if settings.timed_prompts is not None:
+            what["timed_prompts"] = settings.timed_prompts
         return what | ({"params": list(settings.params)} if settings.params else {})
     what |= {"trees": list(settings.trees), "scheme": settings.scheme, "chains": list(settings.gammas)}
     what["shape_texts"] = len(spare_prompts(prompts, settings)[0])
