@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.decoding import models
-from helpers.small_drafters import HIDDEN, networks, random
+from helpers.small_drafters import HIDDEN, networks, of_few_tokens, random
 from helpers.tiny_models import tiny_gemma2, tiny_llama
 from torch import nn
 
@@ -187,3 +187,23 @@ def test_what_is_shipped_drafts(name: str) -> None:
     drafted = decode_batch(pair.target, None, prompts, gamma=2, proposer=drafter, **told)
     assert [run.tokens for run in drafted] == [run.tokens for run in plain]
     assert sum(len(run.blocks) for run in drafted) < 0.95 * 3 * 24
+
+
+def test_a_head_of_few_tokens_gives_the_others_nothing() -> None:
+    """Their drafts have no mass, and the others are in the proportions of the whole head."""
+    _, model, _ = models(8, seed=3)
+    text = [3, 1, 4, 1, 5, 2, 0, 6]
+    whole = feature.drafter(networks()["feature"], model)
+    few = feature.drafter(of_few_tokens(networks()["feature"], model), model)
+    q, all_q = (one.along(model, [1, 2], text, 1, Warping()).q[:, 0] for one in (few, whole))
+    known = [token in (0, 2, 4, 6, 7) for token in text]
+    assert (q > 0).tolist() == known
+    assert (q[known] > all_q[known]).all()
+
+
+def test_a_head_with_a_token_of_no_vocabulary_is_refused() -> None:
+    _, model, _ = models(8, seed=3)
+    net = networks()["feature"]
+    net.tokens = torch.tensor([0, 8], dtype=torch.int32)
+    with pytest.raises(ValueError, match=r"^the drafter knows token 8, and the target's last is 7$"):
+        feature.drafter(net, model)

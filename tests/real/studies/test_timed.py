@@ -16,6 +16,8 @@ from real import TINY
 from real.options import read_prompts
 from real.studies import intervals
 from real.studies.compare import measure
+from real.studies.compare.record import Run
+from real.studies.compare.rows import Side
 
 PROMPTS = read_prompts(TINY / "prompts.json")[:4]
 
@@ -116,3 +118,10 @@ def test_intervals_of_speedups_hold() -> None:
 def test_no_spread_is_an_interval_of_one_point() -> None:
     found = intervals.speedup_apart(np.full(5, 4.0), np.full(5, 2.0), np.ones(3), np.full(3, 1.6))
     assert found == pytest.approx((1.25, 1.25, 1.25))
+
+
+def test_times_are_those_of_prompts_alone() -> None:
+    """The batch's seconds say nothing of one prompt."""
+    side = Side([], [Run(4, [1, 1], [1, 1], [9.0, 9.0], 18.0)], [Run(2, [1], [1], [1.5], 1.5)], None)  # type: ignore[arg-type]
+    assert side.cycles.tolist() == [1.5]
+    assert (side.tokens.tolist(), side.blocks.tolist()) == ([4], [2])
