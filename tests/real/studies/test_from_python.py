@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 
 import real
 import real.cli
+import real.studies.compare.from_python
 import real.studies.compare.measure
+import real.studies.compare.tree_recorded
 from real import TINY, Comparison
 from real.decode.warping import Warping
 from real.options import read_prompts
@@ -48,7 +50,8 @@ def lines(text: str) -> list[str]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the second that a copy of memory takes."""
-    monkeypatch.setattr(real.studies.compare.measure, "copy_bandwidth", lambda device: 1e10)
+    for module in (real.studies.compare.measure, real.studies.compare.tree_recorded):
+        monkeypatch.setattr(module, "copy_bandwidth", lambda device: 1e10)
 
 
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -98,12 +101,13 @@ def test_numbers_are_those_of_the_command(tmp_path: Path, quick: None) -> None:
         assert record["pairs"][0][key] == found.rows[0][key]
 
 
-def test_prompts_are_the_commands_where_none_are_given(quick: None) -> None:
-    found = real.compare(pair(), gammas=[1], max_tokens=2)
-    five = real.compare(pair(), read_prompts(TINY / "prompts.json")[:5], gammas=[1], max_tokens=2)
-    assert found.record["provenance"]["prompts"] == 5
-    digests = [one.record["provenance"]["prompts_digest"] for one in (found, five)]
-    assert digests[0] == digests[1]
+def test_prompts_are_the_commands_where_none_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real.studies.compare.from_python, "prepared", lambda *told: lambda run: None)
+    found = [real.compare(pair(), texts) for texts in (None, read_prompts(TINY / "prompts.json")[:5])]
+    what = [one.record["provenance"] for one in found]
+    assert what[0]["prompts"] == what[1]["prompts"] == 5
+    assert what[0]["prompts_digest"] == what[1]["prompts_digest"]
+    assert what[0]["gammas"] == list(range(1, 9))
 
 
 def test_a_record_says_what_was_done_to_the_target(quick: None) -> None:
