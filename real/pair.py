@@ -277,7 +277,7 @@ def load(
 
     Raises
     ------
-    ValueError
+    ValueError, MemoryError
         If a model or tokenizer cannot be loaded, the tokenizers differ, or these weights do not go with the target.
 
     Examples

@@ -20,6 +20,7 @@ from real.models.memory import explain_oom
 from real.models.model import LanguageModel, from_hf, quantised
 from real.models.names import check_files, check_place, check_rounding, check_tokenizer_files
 from real.models.widen import widen
+from specsim.base import check
 
 _PROBE = "Speculative decoding, 1234567890: naïve façade 漢字 🙂\n\tdef f(x):  return x"
 
@@ -45,6 +46,8 @@ def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32)
     ValueError
         If there is no such model, or its files are not safetensors or incomplete.
     """
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype must be one of torch's, as torch.float32, got {check.shown(dtype)}")
     where = _folder(path)
     if Path(where).is_dir():
         check_files(Path(where))

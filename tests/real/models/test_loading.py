@@ -139,3 +139,10 @@ def test_same_tokenizer_names_the_difference() -> None:
     same_tokenizer(plain, make_tokenizer(20, eos="<end>"))  # a base draft for an instruct target
     with pytest.raises(ValueError, match=r"a probe text is \[0, .* in the first, \[0\] in the second"):
         same_tokenizer(plain, make_tokenizer(20, split=False))
+
+
+@pytest.mark.parametrize("dtype", ["float32", 5e-324, None])
+def test_a_dtype_is_one_of_torchs(dtype: Any) -> None:
+    """transformers answers some of these with an IndexError."""
+    with pytest.raises(TypeError, match=r"^dtype must be one of torch's, as torch\.float32, got "):
+        load(real.TINY / "target", dtype=dtype)
