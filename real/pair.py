@@ -107,10 +107,8 @@ class Pair(Generic[Draft]):
             Draft trees of this shape (see `specsim.trees`), as `specsim.trees.k_ary((2, 1, 1))`.
         draws : callable, optional
             For scheme "distinct": q (..., V) -> `specsim.types.Draws`, the law of the number of draws at a node.
-        params : mapping, optional
-            The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
-        step_params : mapping, optional
-            The parameters of the rule named by `step`, in the same way.
+        params, step_params : mapping, optional
+            Parameters of the rule, and of the one named by `step`, as {"epsilon": 0.2}; others keep their defaults.
         drafter : str or Drafter, optional
             What drafts, in place of the draft model: a file of `real.draft` ("ngram"), weights that are shipped for the
             target ("feature", "heads", "trigram", "exit_2", ...), or a `real.decode.proposer.Drafter`.
@@ -124,10 +122,8 @@ class Pair(Generic[Draft]):
         seed : int
             Of the randomness. A text depends on (seed, its key, its prompt), not on its batch: exactly so in float64,
             but for near ties in float32; half types round differently in batches.
-        temperature : float, optional
-            The short way to say `Warping(temperature)`; 1 by default.
-        warping : Warping, optional
-            Temperature, filters, penalty and bias, for target and draft alike.
+        temperature, warping : float or Warping, optional
+            Temperature, filters, penalty and bias, for target and draft alike; or a temperature alone, 1 by default.
         stop : sequence of str
             Strings that end a text, wherever in a block they are completed.
         stream : callable, optional
@@ -260,9 +256,7 @@ def load(
     draft : str or path, optional
         The same of the draft, or the name of one that is shipped for SmolLM2: smollm2/lowrank, smollm2/exit_2 and
         others. Without one the pair's `draft` is None: name a drafter, or decode plainly.
-    device : str or torch.device
-        Of both models.
-    dtype : torch.dtype
+    device, dtype : str or torch.device, torch.dtype
         Of both models.
     widen_to : int, optional
         Run the target at the cost of this many parameters (*cost emulation*, see `real.models.widen`).
