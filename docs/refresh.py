@@ -42,6 +42,8 @@ RECORDS = {
     "compare-trees": "trees",
     "compare-trees-iid": "trees",
     "compare-trees-widened": "trees",
+    "smollm2": "smollm2",
+    "smollm2-greedy": "smollm2",
 }
 TEXTS = {
     "engine": "engine",
@@ -79,6 +81,8 @@ def tables() -> dict[tuple[str, str], str]:
     made["systems", "tally"] = _module("systems").tally(kept)
     made["systems", "systems"] = _module("systems").overview(kept)
     made["speed", "speed"] = _module("speed").table()
+    drafters = json.loads((RESULTS / "smollm2" / "drafters.json").read_text(encoding="utf-8"))
+    made["smollm2", "drafters"] = _module("drafters").table(drafters)
     made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
     made["../developer/performance", "kernels"] = (BENCH / "kernels.txt").read_text(encoding="utf-8").rstrip()
     return made
