@@ -16,8 +16,8 @@ def table(record: dict[str, Any]) -> str:
     trials = [heads, *(_row(row, _trial(row)) for row in record["trials"])]
     tokens = record["drafters"][0]["answered_tokens"]
     return (
-        f"{text.markdown(rows)}\n\nAll of them learned from {tokens:,} tokens that the target wrote. Trials, with other "
-        f"data, rates and sizes:\n\n{text.markdown(trials)}\n\n"
+        f"{text.markdown(rows)}\n\nAll of them learned from {tokens:,} tokens that the target wrote. Trials, with "
+        f"other data, rates and sizes:\n\n{text.markdown(trials)}\n\n"
         f"Measured {what['date'][:10]} on one {what['gpu']['name']}, torch {what['versions']['torch']}, transformers "
         f"{what['versions']['transformers']}: `{what['command']}` ({what['note']})."
     )

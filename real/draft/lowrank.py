@@ -164,7 +164,8 @@ def model_of(target: LanguageModel, net: nn.Module) -> LanguageModel:
 
     matrices = [w for layer in weights.layers for w in layer if isinstance(w, Tensor)]
     size = sum(w.nbytes for w in [*matrices, weights.norm]) + head.nbytes
-    model = replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size)
+    own = sum(w.numel() for w in net.parameters())  # the target's tables are borrowed
+    model = replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size, parameters=own)
     return model if ends.tokens is None else restricted.placed(model, ends.tokens)
 
 

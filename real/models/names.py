@@ -50,7 +50,7 @@ def shipped_draft(place: str | os.PathLike[str]) -> str | None:
     Raise ValueError for a name of this kind that is no draft model.
     """
     name = os.fspath(place)
-    if not name.startswith(f"{SMOLLM2}/"):
+    if not name.startswith(f"{SMOLLM2}/") or Path(name).is_dir():
         return None
     known = [f"{SMOLLM2}/{path.stem}" for path in sorted(_SHIPPED.glob("*.safetensors"))]
     models = [known_name for known_name in known if known_name.partition("/")[2].startswith(_ARE_MODELS)]
@@ -62,6 +62,11 @@ def shipped_draft(place: str | os.PathLike[str]) -> str | None:
     if name not in models:
         raise unknown("draft", name, models)
     return name
+
+
+def shipped_file(name: str) -> Path:
+    """Return the file with the weights of a drafter that is shipped for SmolLM2."""
+    return _SHIPPED / f"{name.partition('/')[2]}.safetensors"
 
 
 def check_place(where: str | os.PathLike[str]) -> None:

@@ -24,6 +24,8 @@ Module = TypeVar("Module", bound=nn.Module)
 _SCALE = ".scale"
 # Weights that share a scale, the largest number of six bits, and the smallest scale, which float16 still has.
 _GROUP, _LARGEST, _SMALLEST = 32, 31, 1e-6
+# Bytes of a group.
+_BYTES = 24
 
 
 def fingerprint(recipe: dict[str, Any]) -> str:
@@ -90,8 +92,13 @@ def restored(packed: Tensor, scale: Tensor, columns: int) -> Tensor:
 def _unpacked(held: dict[str, Tensor], module: nn.Module) -> dict[str, Tensor]:
     """Return the weights of a file in float32, matrices with as many columns as the module's."""
     weights: dict[str, Tensor] = {}
-    for key, value in module.state_dict().items():
+    known = module.state_dict()
+    if extra := held.keys() - {name + end for name in known for end in ("", _SCALE)}:
+        raise RuntimeError(f"unknown weights {sorted(extra)[0]}")
+    for key, value in known.items():
         if key + _SCALE in held:
+            if held[key].shape[-1] != _BYTES * -(-value.shape[-1] // _GROUP):
+                raise RuntimeError(f"{key} has other columns")
             weights[key] = restored(held[key], held[key + _SCALE], value.shape[-1])
         elif key in held:
             weights[key] = held[key].float() if held[key].is_floating_point() else held[key]

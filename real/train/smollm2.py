@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors.torch
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from real.decode.warp import Warping
@@ -75,12 +75,16 @@ def texts(who: Teacher, work: Path, recipe: dict[str, Any], said: Callable[[str]
         "target": states.identity(who.target),
         "prompts": hashlib.sha256("\0".join(prompts).encode()).hexdigest()[:16],
         "recipe": fingerprint(recipe),
+        "written_in": str(who.writer.dtype),
     }
     if path.exists():
-        with safe_open(path, "pt") as file:
-            if file.metadata() != made_by:
-                raise ValueError(f"{str(path)!r} holds texts of another target or recipe: remove it")
-            return Chats(file.get_tensor("tokens").long(), file.get_tensor("answered").bool())
+        try:
+            with safe_open(path, "pt") as file:
+                if file.metadata() != made_by:
+                    raise ValueError(f"{str(path)!r} holds texts of another target, recipe or number type: remove it")
+                return Chats(file.get_tensor("tokens").long(), file.get_tensor("answered").bool())
+        except SafetensorError:
+            raise ValueError(f"{str(path)!r} holds no texts: remove it, and they are written anew") from None
 
     chats = _written(who, prompts, recipe, said)
     work.mkdir(parents=True, exist_ok=True)

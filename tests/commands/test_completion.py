@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 import real.cli
 import specsim.cli
 from real.models.names import check_dtype
-from real.studies.forced import command as forced
 from specsim import roofline
 from specsim.base.dtypes import LONG
 from specsim.commands import completion
@@ -36,7 +35,6 @@ OF_REAL = typer.main.get_command(real.cli.app).commands  # type: ignore[attr-def
         (completion.complete_subject, "rejection_", ["rejection_one_late"]),
         (completion.complete_property, "mar", ["marginal"]),
         (completion.complete_whole, "mult", ["multipath_block"]),
-        (forced.complete_shape, "llama-3.1", ["llama-3.1-8b"]),
     ],
 )
 def test_names_are_completed(complete: object, typed: str, wanted: list[str]) -> None:

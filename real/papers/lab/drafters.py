@@ -98,7 +98,7 @@ def train_drafters(
 
     make = _bundled(known, work) if target == BUNDLED else _on_chats(known, work, device, counts)
     made, stopped = made_in_turn(wanted, make)
-    if record is not None:
+    if record is not None and made and not stopped:
         _write_record(record, made, device)
     if form == "json":
         typer.echo(json_answer("specsim-real/train-drafters", {"drafters": made}))
@@ -106,7 +106,10 @@ def train_drafters(
         typer.echo(table([_HEAD, *(_cells(one) for one in made)], form))
     if stopped:
         typer.echo(
-            f"interrupted: {len(made)} of {len(wanted)} drafters are saved; the same command carries on", err=True
+            f"interrupted: {len(made)} of {len(wanted)} drafters are saved; the same command carries on"
+            if not answered
+            else f"interrupted: {len(made)} of {len(wanted)} drafters were judged, and nothing is kept",
+            err=True,
         )
         raise typer.Exit(130)
 

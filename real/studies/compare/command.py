@@ -82,7 +82,7 @@ def compare(
         int | None,
         typer.Option(
             help="Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau. "
-            f"[default: all; {_SMOLLM2.timed} for smollm2]",
+            f"[default: all; {_SMOLLM2.timed} for smollm2 and one rule]",
             show_default=False,
         ),
     ] = None,
@@ -174,7 +174,7 @@ def compare(
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
     if timed is not None and tree:
         raise ValueError(f"timed={timed} is for chains: with --tree every prompt is timed")
-    if timed is None and count is None and not tree and "," not in rule:
+    if timed is None and not tree and "," not in rule:
         timed = usual.timed
     chosen = chosen_prompts(prompts or default_prompts(target), usual.prompts if count is None else count, chat)
     positive(threads, "threads", limits.MAX_THREADS)

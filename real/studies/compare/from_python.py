@@ -57,7 +57,7 @@ def compare(
     pair : Pair
         With a draft model.
     prompts : sequence of str, optional
-        Texts to write after, the independent units of all intervals; by default the command's own.
+        Texts to write after, the independent units of all intervals; by default five of the bundled pair.
     chat : bool
         Whether the target's chat template is written around each prompt.
     gammas : iterable of int, optional

@@ -114,9 +114,8 @@ class Row:
 
     @property
     def error_time(self) -> float:
-        """The time half: predicted over measured price of a cycle in plain steps, inverted, less 1."""
-        measured = self.cycle_s_measured / self.plain_s_measured
-        return measured * self.plain_s_predicted / self.cycle_s_predicted - 1
+        """The time half: what the acceptance half leaves of the speedup's error."""
+        return self.speedup_predicted / self.speedup_measured.value / (1 + self.error_tau) - 1
 
     @property
     def outside(self) -> float | None:

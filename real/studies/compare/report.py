@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import specsim
+from real.models.names import shipped_draft, shipped_file
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
 from specsim.types import Array
@@ -41,6 +42,9 @@ def digest(texts: Iterable[str]) -> str:
 
 def weights(path: str) -> str | None:
     """A short name of the files of a model in a directory, which changes as they do; None for the hub's."""
+    name = shipped_draft(path) if path else None
+    if name is not None:
+        return hashlib.sha256(shipped_file(name).read_bytes()).hexdigest()[:16]
     folder = Path(path)
     if not path or not folder.is_dir():
         return None

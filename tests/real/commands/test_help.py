@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import real.cli
 import specsim.cli
+from real.studies.forced.command import complete_shape
 
 HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "scipy", "numpy", "matplotlib"}
 LOADED = """
@@ -148,3 +149,7 @@ def test_no_help_is_cut_and_every_option_has_one(name: str | None, monkeypatch: 
     if name:
         command = typer.main.get_command(real.cli.app).commands[name]  # type: ignore[attr-defined]
         assert [option.name for option in command.params if not option.help] == []
+
+
+def test_tab_completes_the_shapes_of_models() -> None:
+    assert complete_shape("llama-3.1") == ["llama-3.1-8b"]

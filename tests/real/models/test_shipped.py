@@ -65,7 +65,12 @@ def test_another_recipe_and_another_shape_are_refused(tmp_path: Path) -> None:
         load(tmp_path, "net", Net(), {"stored": "int8"}, "train it")
     with pytest.raises(ValueError, match=r"^weights of net do not fit the model that its recipe makes: train it$"):
         load(tmp_path, "net", nn.Linear(2, 2), RECIPE, "train it")
-    other = Net()
-    other.matrix = nn.Parameter(torch.zeros(4, 50))
+    for shape in ((4, 50), (3, 32), (3, 65)):
+        other = Net()
+        other.matrix = nn.Parameter(torch.zeros(shape))
+        with pytest.raises(ValueError, match=r"^weights of net do not fit"):
+            load(tmp_path, "net", other, RECIPE, "train it")
+    fewer = Net()
+    del fewer.vector
     with pytest.raises(ValueError, match=r"^weights of net do not fit"):
-        load(tmp_path, "net", other, RECIPE, "train it")
+        load(tmp_path, "net", fewer, RECIPE, "train it")

@@ -58,13 +58,29 @@ def test_the_speedup_is_tau_of_all_times_the_times_of_the_first(quick: None) -> 
         assert low < speedup["measured"] < high
         # The geometric mean over two prompts, and the ratio of two medians of two.
         assert speedup["measured"] == pytest.approx(row["tau"]["measured"] * price, rel=0.5)
+        both = (1 + speedup["error_tau"]) * (1 + speedup["error_time"])
+        assert both == pytest.approx(speedup["predicted"] / speedup["measured"], rel=1e-9)
     assert all(row["speedup"]["interval"] is None for row in compared(timed=1)["pairs"]), "one prompt has no spread"
 
 
-def test_as_many_as_there_are_is_all(quick: None) -> None:
-    for timed in (4, 9):
-        record = compared(timed=timed)
-        assert record["pairs"][0]["tau"] == compared()["pairs"][0]["tau"]
+def test_as_many_as_there_are_is_all(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is decoded in a batch besides."""
+    monkeypatch.setattr(measure, "count_in_batch", lambda *arguments: pytest.fail("a batch was counted"))
+    assert len(compared(timed=9)["pairs"]) == 2
+
+
+def test_batches_have_a_limit(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts that do not fit into one are decoded in several, and count the same."""
+    together = compared(timed=1)
+    monkeypatch.setattr(measure, "_TOGETHER", 3)
+    apart = compared(timed=1)
+    for one, two in zip(together["pairs"], apart["pairs"], strict=True):
+        assert two["target_calls"] == pytest.approx(one["target_calls"], rel=1e-9)
+
+
+def test_a_speedup_is_tau_of_many_times_the_times_of_few() -> None:
+    found = intervals.speedup_apart(np.array([6.0, 4.0]), np.array([2.0, 3.0]), np.array([1.0, 4.0]), np.ones(2))
+    assert found.value == pytest.approx(10 / 5 * 2)
 
 
 def test_a_stopped_run_keeps_the_prompts_that_were_timed(
@@ -84,9 +100,16 @@ def test_a_stopped_run_keeps_the_prompts_that_were_timed(
     assert ended.exit_code == 130
     record = json.loads(out.read_text())
     assert (record["complete"], len(record["turns"])) == (False, 1)
-    monkeypatch.setattr(measure, "take_turns", honest)
+    begun: list[int] = []
+
+    def watched(*arguments: Any) -> Any:
+        begun.append(arguments[3])
+        return honest(*arguments)
+
+    monkeypatch.setattr(measure, "take_turns", watched)
     assert CliRunner().invoke(real.cli.app, [*words, "--out", str(out)]).exit_code == 0
     assert json.loads(out.read_text())["complete"] is True
+    assert begun == [1], "the first prompt is not timed again"
 
 
 @pytest.mark.parametrize(

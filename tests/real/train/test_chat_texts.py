@@ -86,24 +86,24 @@ def test_training_teaches_and_ignores_what_the_target_did_not_write(
         "width": 32 if name == "lowrank" else 768, "ffn": 64, "layers": 1,
     }  # fmt: skip
     chats = write_chats(teacher.target, PROMPTS * 4, 0, length=24, temperature=1.0, seed=0)
+    chats.answered[:, 18:] = False  # the answers end there
     held = states.cached(teacher.target, chats.tokens, maker.reads(tiny), None)
 
-    def losses_and_net(texts: Chats) -> tuple[Any, Any]:
+    def losses_and_net(texts: Chats, read: torch.Tensor) -> tuple[Any, Any]:
         with pytest.warns(UserWarning, match="calibration tokens"):
-            net, losses = smollm2.trained(maker, tiny, teacher, texts, held)
+            net, losses = smollm2.trained(maker, tiny, teacher, texts, read)
         return net, losses
 
-    net, losses = losses_and_net(chats)
+    net, losses = losses_and_net(chats, held)
     assert losses[-1][1] < 0.95 * losses[0][1]
     assert len(net.tokens) == 300
     assert teacher.tokenizer.eos_token_id in net.tokens.tolist()
 
-    # What stands after an answer says nothing: other tokens there leave every weight as it was.
-    other = chats.tokens.clone()
-    last = [int(mine.nonzero()[-1]) for mine in chats.answered]
-    for row, end in zip(other, last, strict=True):
-        row[end + 1 :] = 7
-    again, _ = losses_and_net(Chats(other, chats.answered))
+    # What stands after an answer says nothing: other tokens and states there leave every weight as it was.
+    other, changed = chats.tokens.clone(), held.clone()
+    other[:, 18:], changed[:, 18:] = 7, 0
+    assert not torch.equal(other, chats.tokens)
+    again, _ = losses_and_net(Chats(other, chats.answered), changed)
     for one, two in zip(net.parameters(), again.parameters(), strict=True):
         torch.testing.assert_close(one, two, atol=1e-5, rtol=1e-4)
 
