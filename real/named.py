@@ -171,8 +171,8 @@ def _start(name: str, drafter: Drafter, *arguments: Any) -> Proposer:
 def draft_model(name: str, target: LanguageModel) -> LanguageModel:
     """Return the language model of a shipped drafter that reads the text alone, for a target."""
     module: Any = drafters()[name]
-    found = module.shipped(name)
-    parts = found if isinstance(found, tuple) else (found,)
+    trained = module.shipped(name)
+    parts = trained if isinstance(trained, tuple) else (trained,)
     with torch.no_grad():
         model: LanguageModel = module.model_of(target, *parts)
     return model

@@ -26,7 +26,7 @@ Calls = Callable[[], tuple[Any, ...]]
 class Violation(NamedTuple):
     """A call that a capture would refuse, why, and the line that made it.
 
-    call: name of the call of aten, or of the exception that ended the run. where: file:line of the innermost frame
+    call: name of the call of aten, or of the exception that ended the run. where: file and line of the innermost frame
     outside torch and array-api-compat.
     """
 
@@ -240,7 +240,7 @@ def _tensors(torch: Any, value: Any) -> Iterator[Any]:
 
 
 def _line(frames: traceback.StackSummary) -> str:
-    """Return file:line of the innermost frame that is not in a library."""
+    """Return file and line of the innermost frame that is not in a library."""
     torch_folder = str(Path(sys.modules["torch"].__file__ or "").parent)
     passed = (
         torch_folder,

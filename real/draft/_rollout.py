@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 class Network(Protocol):
-    """What is trained. `steps` is how many drafts a block may have, None for any number.
+    """A network that is trained. `steps` is how many drafts a block may have, None for any number.
 
     `tokens` (k,) are those of its head, of `with_tokens`; None for all.
     """

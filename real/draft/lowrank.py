@@ -164,8 +164,11 @@ def model_of(target: LanguageModel, net: nn.Module) -> LanguageModel:
 
     matrices = [w for layer in weights.layers for w in layer if isinstance(w, Tensor)]
     size = sum(w.nbytes for w in [*matrices, weights.norm]) + head.nbytes
-    own = sum(w.numel() for w in net.parameters())  # the target's tables are borrowed
-    model = replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size, parameters=own)
+    # The tables that are borrowed from the target are not counted.
+    parameters = sum(w.numel() for w in net.parameters())
+    model = replace(
+        target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size, parameters=parameters
+    )
     return model if ends.tokens is None else restricted.placed(model, ends.tokens)
 
 

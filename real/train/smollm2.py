@@ -113,8 +113,8 @@ def _written(who: Teacher, prompts: list[str], recipe: dict[str, Any], said: Cal
         batch=together,
         said=said,
     )
-    asked = [row[mine].tolist() for row, mine in zip(turns.tokens, turns.answered, strict=True)]
-    users = [[*before, *turn[:-1], *after] for turn in asked if turn[-1] == end and len(turn) > 1]
+    questions = [row[mine].tolist() for row, mine in zip(turns.tokens, turns.answered, strict=True)]
+    users = [[*before, *turn[:-1], *after] for turn in questions if turn[-1] == end and len(turn) > 1]
 
     # Answers, at both temperatures; in an order in which any beginning holds all kinds.
     shipped = [who.chat(prompt) for prompt in prompts]
@@ -243,7 +243,7 @@ def kept(maker: Any, net: Any, who: Teacher, answers: dict[float, Chats]) -> dic
 
 
 class School:
-    """What the training of several drafters shares: target, chats, states by layer, and answers to be judged on.
+    """Train several drafters on the same things: target, chats, states by layer, and answers to be judged on.
 
     Parameters
     ----------

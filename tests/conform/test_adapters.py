@@ -153,7 +153,11 @@ def test_the_page_says_what_was_found() -> None:
     assert {v["evidence"] for v in laws} == {"scripted"}
     engine, place = held["vllm_cpu"], "vllm.v1.sample.rejection_sampler"
     for words in ("", ", one-hot drafts"):
-        assert set(engine[f"{place}.rejection_sample{words}"].values()) == {"lossless"}
+        of_words = engine[f"{place}.rejection_sample{words}"]
+        assert of_words.pop("degenerate") == "measured"
+        assert set(of_words.values()) == {"lossless"}
+    for outcome in held["sglang"].values():
+        assert {name for name, said in outcome.items() if said == "convicted"} == {"degenerate"}
     assert engine[f"{place}.RejectionSampler.forward"]["joint"] == "convicted"
     assert engine[f"{place}.RejectionSampler.forward"]["greedy"] == "lossless"
     universal = "transformers.generation.UniversalSpeculativeDecodingGenerator"

@@ -105,12 +105,8 @@ def train_drafters(
     elif made:
         typer.echo(table([_HEAD, *(_cells(one) for one in made)], form))
     if stopped:
-        typer.echo(
-            f"interrupted: {len(made)} of {len(wanted)} drafters are saved; the same command carries on"
-            if not answered
-            else f"interrupted: {len(made)} of {len(wanted)} drafters were judged, and nothing is kept",
-            err=True,
-        )
+        left = "were judged, and nothing is kept" if answered else "are saved; the same command carries on"
+        typer.echo(f"interrupted: {len(made)} of {len(wanted)} drafters {left}", err=True)
         raise typer.Exit(130)
 
 

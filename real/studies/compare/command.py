@@ -53,7 +53,7 @@ COUNT = 5
 
 
 class Usual(NamedTuple):
-    """What is run where no option says otherwise: lengths, prompts, and how many of them are timed (None: all)."""
+    """The defaults of a target: lengths, prompts, and how many of them are timed (None: all)."""
 
     gammas: str
     prompts: int

@@ -92,7 +92,7 @@ def drafts(
         from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
 
         run.record["runs"] = runs
-        step, name = run.stages(None), "bundled pair" if target is None else "the pair"
+        step, name = run.stages(None), "the pair" if target else "bundled pair"
         first = written(pair, ids, rows=rows, max_tokens=max_tokens, warping=warping, seed=seed, name=name)
         done = {group["name"] for group in runs}
         for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
