@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,11 +91,6 @@ def begin_bar(progress: Progress, total: int | None) -> Callable[[str], None]:
     """Begin a bar of so many stages; return the function that names the next one."""
     task = progress.add_task("", total=total)
     return lambda stage: progress.update(task, description=stage, advance=1)
-
-
-def command_line() -> str:
-    """The command that was given, for a provenance."""
-    return " ".join(["specsim-real", *sys.argv[1:]])
 
 
 def check_outputs(out: Path) -> None:

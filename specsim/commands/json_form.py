@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from specsim.base.provenance import command_line, provenance
+
 
 def json_answer(command: str, fields: Mapping[str, Any], *, indent: int | None = 1) -> str:
     """Return the JSON of a command's answer.
@@ -23,6 +25,11 @@ def json_answer(command: str, fields: Mapping[str, Any], *, indent: int | None =
 def one_or_many(command: str, answers: list[dict[str, Any]], name: str) -> str:
     """Return the JSON of the only answer, or of several under a name."""
     return json_answer(command, answers[0] if len(answers) == 1 else {name: answers}, indent=None)
+
+
+def made_here() -> dict[str, Any]:
+    """Return the field `provenance` of an answer of this run: date, machine, versions and command."""
+    return {"provenance": provenance(command=command_line("specsim"))}
 
 
 def interval(value: float | None, low: float | None, high: float | None) -> dict[str, float | None]:

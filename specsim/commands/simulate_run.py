@@ -17,7 +17,7 @@ from rich.progress import Progress
 
 from specsim.base.reading import MOST_BYTES, read_text
 from specsim.commands.errors import sentence
-from specsim.commands.json_form import interval, json_answer
+from specsim.commands.json_form import interval, json_answer, made_here
 from specsim.commands.options import form_of
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
@@ -190,7 +190,7 @@ def run(options: Simulate) -> tuple[str, bool]:
     numbers = summary(trace, exact_tau(run_setup, much["blocks"], options.burn_in, options.sequences), finished)
     form = form_of(options)
     if form == "json":
-        return json_answer("specsim/simulate", numbers), finished
+        return json_answer("specsim/simulate", made_here() | numbers), finished
     return page(lines(numbers), form), finished
 
 

@@ -92,8 +92,12 @@ def test_a_page_says_how_its_records_were_made(monkeypatch: pytest.MonkeyPatch) 
         f"torch {told['versions']['torch']}",
     ):
         assert escape(words) in page
-    held = {"settings": {"rule": "block", "gamma": 3, "models (SHA-256)": "abc"}, "kept": [1, 1], "tau": 1.5}
-    assert made_by(Record("run", "simulate", held)) == ("specsim simulate: rule block, gamma 3", "", "", "")
+    printed = json.loads(CliRunner().invoke(app, ["plan", "0.8", "--cost-ratio", "0.05", "--json"]).stdout)
+    command, machine, date, versions = made_by(Record("plan", "plan", printed))
+    assert command.startswith("specsim ")
+    assert machine.startswith("processor ")
+    assert date == printed["provenance"]["date"][:10]
+    assert f"specsim-llm {specsim.__version__}" in versions
     rows_ = [{"refused": None}, {"refused": "why"}]
     assert made_by(Record("r", "sweep plan", rows_, "0.1.0")) == (
         "sweep plan: 2 rows, 1 refused",

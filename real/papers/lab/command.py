@@ -7,7 +7,6 @@ which value of which axis.
 from __future__ import annotations
 
 import json
-import sys
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -125,6 +124,7 @@ def _opened(
     from real.papers.lab import records
     from real.studies.compare.report import provenance
     from specsim.base.files import check_writable
+    from specsim.base.provenance import command_line
 
     wanted: Wanted = {}
     kept: dict[str, Held] = {}
@@ -132,7 +132,7 @@ def _opened(
         check_writable(records.path_of(out, name))
         system = registry.find(name)
         what = provenance(
-            command=" ".join(["specsim-real", *sys.argv[1:]]),
+            command=command_line("specsim-real"),
             system=name,
             share=lab["share"],
             seed=lab["seed"],

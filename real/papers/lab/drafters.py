@@ -156,11 +156,11 @@ def _write_record(path: Path, made: list[dict[str, Any]], device: str) -> None:
     import torch
 
     from real.studies.compare.report import provenance
-    from real.studies.runner import command_line
     from specsim.base.files import write_json
+    from specsim.base.provenance import command_line
 
     gpu = torch.cuda.get_device_name(device) if device.startswith("cuda") else None
-    what = provenance(device=device, gpu=gpu, command=command_line())
+    what = provenance(device=device, gpu=gpu, command=command_line("specsim-real"))
     write_json(path, {"schema": "specsim-train-drafters/1", "provenance": what, "drafters": made})
 
 

@@ -11,7 +11,7 @@ from real.models.names import SMOLLM2, check_dtype, check_rounding
 from real.options import parse_names, parse_numbers, positive, within
 from real.studies.compare.tree_options import check_options, whole_draws
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
-from real.studies.runner import OUT, Force, Output, Run, check_outputs, command_line, run
+from real.studies.runner import OUT, Force, Output, Run, check_outputs, run
 from real.studies.settings import (
     Device,
     Dtype,
@@ -28,6 +28,7 @@ from real.studies.settings import (
     open_pair,
 )
 from specsim.base import limits
+from specsim.base.provenance import command_line
 from specsim.commands.completion import complete_scheme, complete_step, complete_whole
 from specsim.commands.options import PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
@@ -207,5 +208,5 @@ def compare(
 
         return prepared(pair, settings, chosen, what, old.get("turns", []))
 
-    what = provenance_of(subject, settings, chosen, command_line())
+    what = provenance_of(subject, settings, chosen, command_line("specsim-real"))
     run(study_of(settings, wide=wide), what, Output(out, force, form), prepare)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
-import os
-import platform
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import specsim
 from real.models.names import shipped_draft, shipped_file
+from specsim.base import provenance as runs
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
 from specsim.types import Array
@@ -23,16 +19,9 @@ SCHEMA = "specsim-compare/2"
 CLIFF = 0.1  # of a cycle: what is worth naming
 
 
-def provenance(**what: Any) -> dict[str, Any]:
-    """Machine, versions and settings of a run."""
-    packages = ("torch", "transformers", "numpy", "scipy")
-    return {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()},
-        "versions": {"python": platform.python_version(), "specsim-llm": specsim.__version__}
-        | {p: _version(p) for p in packages},
-        **what,
-    }
+def provenance(**settings: Any) -> dict[str, Any]:
+    """Return date, machine and versions of a run with real models, and then its settings."""
+    return runs.provenance(("torch", "transformers", *runs.PACKAGES), **settings)
 
 
 def digest(texts: Iterable[str]) -> str:
@@ -50,22 +39,6 @@ def weights(path: str) -> str | None:
         return None
     files = sorted(f for f in folder.iterdir() if f.suffix in (".jinja", ".json", ".safetensors"))
     return digest(f"{f.name} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files)
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def summary(acceptance: dict[str, Any]) -> str:

@@ -10,9 +10,10 @@ import typer
 
 from real.options import parse_numbers, positive, within
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
-from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
+from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, run
 from real.studies.settings import Seed, Temperature, Threads, TopK, TopP, checked_pair, default_prompts, open_pair
 from specsim.base import limits
+from specsim.base.provenance import command_line
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def drafts(
 
     warping = Warping(temperature, top_k, top_p)
     what = report.provenance(
-        command=command_line(),
+        command=command_line("specsim-real"),
         target=target or "bundled",
         draft=draft or "bundled",
         weights=[report.weights(target or ""), report.weights(draft or "")],

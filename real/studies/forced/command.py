@@ -12,9 +12,10 @@ import typer
 
 from real.models.names import check_dtype, check_rounding
 from real.options import parse_numbers, positive, within
-from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
+from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, run
 from real.studies.settings import Device, Dtype, Threads, Weights, loading
 from specsim.base import limits
+from specsim.base.provenance import command_line
 from specsim.commands.completion import starting
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
@@ -76,7 +77,7 @@ def forced(
     from real.studies.forced import report as forced_report
 
     what = report.provenance(
-        command=command_line(),
+        command=command_line("specsim-real"),
         target=target,
         draft=draft,
         device=device,

@@ -10,9 +10,10 @@ import typer
 
 from real import TINY
 from real.options import parse_numbers, read_prompts, within
-from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
+from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, run
 from real.studies.settings import Seed, Threads, open_pair
 from specsim.base import limits
+from specsim.base.provenance import command_line
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def trees(
         within(value, name, SIBLINGS)
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
     what = report.provenance(
-        command=command_line(),
+        command=command_line("specsim-real"),
         target="bundled",
         draft="bundled",
         dtype="float32",

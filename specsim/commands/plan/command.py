@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from specsim.base.files import check_writable, write_bytes
-from specsim.commands.json_form import json_answer
+from specsim.commands.json_form import json_answer, made_here
 from specsim.commands.options import Form, form_of
 from specsim.commands.plan import answer, handoff, rates, shown
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES
@@ -72,10 +72,11 @@ def _check(options: PlanOptions) -> Form:
 
 
 def _asked(options: PlanOptions, problem: Problem) -> dict[str, Any]:
-    """Return the options, with numbers for lists of them, and the types of weights."""
+    """Return how the answer is made, the options with numbers for lists of them, and the types of weights."""
     types = None if problem.costs.types is None else problem.costs.types.as_json()
     search = problem.search
     return {
+        **made_here(),
         "asked": {
             **asked_options(options),
             "batch": search.batches,

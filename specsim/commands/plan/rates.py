@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from specsim.base import check
 from specsim.base.results import as_plain
-from specsim.commands.json_form import json_answer
+from specsim.commands.json_form import json_answer, made_here
 from specsim.commands.options import Form
 from specsim.commands.plan import read
 from specsim.commands.plan.answer import EVERYWHERE, with_memory
@@ -100,7 +100,8 @@ def report(options: PlanOptions, problem: Problem, form: Form) -> str:
         assumptions=(problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions, *result.assumptions),
     )
     if form == "json":
-        return json_answer("specsim/plan-rates", {"asked": asked_options(options)} | as_plain(result), indent=None)
+        fields = made_here() | {"asked": asked_options(options)} | as_plain(result)
+        return json_answer("specsim/plan-rates", fields, indent=None)
     return text(result, form)
 
 

@@ -20,8 +20,6 @@ SCHEMAS = {
     "specsim/plan/1": "plan",
     "specsim/simulate/1": "simulate",
 }
-# What commands print with --json.
-PRINTED = ("plan", "simulate")
 EXPECTED = (
     f"a record of specsim-real (schema {', '.join(SCHEMAS)}), what specsim plan or simulate prints with --json, or a "
     "Parquet file of specsim sweep"
@@ -69,10 +67,6 @@ def made_by(record: Record) -> tuple[str, str, str, str]:
         machine, versions = (_dict(told.get(name)) for name in ("machine", "versions"))
         where = ", ".join([*_pairs(machine), *_pairs({"device": told.get("device"), "threads": told.get("threads")})])
         return str(told.get("command", "")), where, str(told.get("date", ""))[:10], ", ".join(_pairs(versions))
-    if record.kind in PRINTED:
-        asked = _dict(held.get("asked" if record.kind == "plan" else "settings"))
-        given = _pairs({name: value for name, value in asked.items() if "SHA-256" not in name})
-        return f"specsim {record.kind}: {', '.join(given)}", "", "", ""
     if record.kind.startswith("sweep"):
         refused = sum(isinstance(one, dict) and one.get("refused") is not None for one in record.held)
         return f"{record.kind}: {len(record.held)} rows, {refused} refused", "", "", f"specsim {record.version}"
