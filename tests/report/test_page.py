@@ -176,14 +176,14 @@ def test_every_chart_compiles_and_follows_its_controls(made: list[Path]) -> None
 
     found = html.sections([read(path) for path in [RESULTS / "bundled.json", *made]])
     drawn = [chart for section in found for chart in section.charts]
-    assert [len(section.charts) for section in found] == [0, 0, 2, 2, 1, 1]
+    assert [len(section.charts) for section in found] == [0, 0, 2, 2, 2, 1, 1]
     for chart in drawn:
         compiled = vl_convert.vegalite_to_vega(chart)
         signals = {one["name"] for one in compiled["signals"]}
         assert {one["name"] for one in chart["params"]} <= signals
         written = json.dumps(compiled)
         assert "http" not in written.replace("https://vega.github.io/schema", "")  # no data from elsewhere
-    assert [sorted(one["name"] for one in chart["params"]) for chart in drawn][2:] == [
+    assert [sorted(one["name"] for one in chart["params"]) for chart in drawn][4:] == [
         *[["alpha", "batch", "scale"]] * 3,
         ["alpha"],
     ]
@@ -225,6 +225,31 @@ def expected(alpha: float, batch: int) -> str:
     model = specsim.roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
     (found,) = specsim.plan(model, alpha, batches=[batch], contexts=[costs.CONTEXT])
     return f"best: {found.gamma}, {found.speedup.value:.2f}x" if found.gamma else "off is best"
+
+
+# Pairs of texts of one chart that lie over each other; a number and its outline are the same text at the same place.
+OVERLAPS = """
+return [...document.querySelectorAll('.chart')].flatMap(chart => {
+  const texts = [...chart.querySelectorAll('svg text')].filter(t => t.textContent && getComputedStyle(t).opacity > 0);
+  const boxes = texts.map(t => t.getBoundingClientRect());
+  const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+  const same = (i, j) => texts[i].textContent === texts[j].textContent && Math.abs(boxes[i].left - boxes[j].left) < 3;
+  return boxes.flatMap((a, i) => boxes.slice(0, i).flatMap((b, j) =>
+    meet(a, b) && !same(i, j) ? [texts[i].textContent + ' over ' + texts[j].textContent] : []));
+})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_text_of_a_chart_lies_over_another(browser: Any, address: str, width: int) -> None:
+    """At 390 px, numbers beside the dots of a record and ticks of the axis once did."""
+    visit(browser, address, width)
+    wait(browser, "document.body.dataset.drawn")
+    assert browser.execute_script(OVERLAPS) == []
+    narrow = browser.execute_script("return document.querySelector('.stacked td').getBoundingClientRect().width")
+    assert (narrow > 300) == (width == 390)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def test_rows_that_were_refused_are_left_out() -> None:
     """They have no numbers."""
     refused = dict.fromkeys(COMPARED) | {"rule": "block", "gamma": 9, "seed": 1, "refused": "no such block"}
     found = list(rows.compared(Record("rows", "sweep compare", [COMPARED, refused])))
-    assert [row["what"] for row in found] == ["tokenwise, gamma 3, seed 0"] * 2
+    assert [row["what"] for row in found] == ["tokenwise, seed 0, gamma 3"] * 2
     without = SIMULATED | {"seed": 1, "kept": None, "refused": "no such block"}
     laws = list(rows.lengths(Record("rows", "sweep simulate", [without, SIMULATED])))
     assert [(row["series"], row["share"]) for row in laws] == [
@@ -72,7 +72,7 @@ def test_examples_are_called_so_and_stand_beside_no_record(monkeypatch: pytest.M
     assert page.count("<h2>Example: ") == len(html.sections([])) >= 4
     assert "Records: ." not in page
     bundled = read(ROOT / "real" / "results" / "bundled.json")
-    names = ["The answer", "What it rests on", "Predicted beside measured", "Laws of the block length"]
+    names = ["The answer", "What it rests on", "Block length", "Predicted beside measured", "Laws of the block length"]
     assert titles(html.sections([bundled])) == names
     page = html.page([bundled])
     assert "Example" not in page
@@ -140,10 +140,38 @@ def test_the_page_begins_with_the_answer_and_what_it_rests_on(tmp_path: Path) ->
     assert "simulate: A target call emits " in first.below
 
 
-def test_a_dot_has_its_length_beside_it_and_one_record_no_legend() -> None:
-    found = list(rows.compared(read(ROOT / "real" / "results" / "bundled.json")))
-    *_, numbers = charts.beside(found, "tau")["layer"]
-    assert numbers["encoding"]["text"] == {"field": "gamma"}
-    assert numbers["encoding"]["color"]["legend"] is None
-    others = [row | {"what": "traversal, wide", "record": str(i)} for i, row in enumerate(found)]
-    assert all("text" not in layer["encoding"] for layer in charts.beside(others, "tau")["layer"])
+RESULTS = ROOT / "real" / "results"
+
+
+@pytest.mark.parametrize(("name", "panels"), [("bundled", 2), ("block", 2), ("forced", 1)])
+def test_lengths_are_drawn_with_their_predictions(name: str, panels: int) -> None:
+    """A comparison has tau and speedup by length; where acceptance is forced, tau says nothing."""
+    record = read(RESULTS / f"{name}.json")
+    section = next(one for one in html.sections([record]) if one.title == "Block length")
+    assert [chart["title"] for chart in section.charts] == [f"{name}: {what}" for what in ("tau", "speedup")][-panels:]
+    speedups = section.charts[-1]["data"]["values"]
+    runs = record.held.get("runs", [record.held])
+    pairs = [pair for run in runs for pair in run.get("pairs", run.get("rows"))]
+    assert [row["measured"] for row in speedups] == [pair["speedup"]["measured"] for pair in pairs]
+    assert [row["gamma"] for row in speedups] == [pair["gamma"] for pair in pairs]
+    assert len({row["series"] for row in speedups}) == len(runs)
+    # One series needs no legend.
+    assert (section.charts[-1]["encoding"]["color"]["legend"] is None) == (len(runs) == 1)
+
+
+def test_many_rules_are_ranked_by_name() -> None:
+    """Of 23 lines two once had the same orange, and a legend of 23 names could not be read beside them."""
+    rows_ = [{"panel": "t", "rule": f"rule {i}", "nodes": n, "tau": i * n} for i in range(23) for n in (1, 2)]
+    drawn = charts.trees(rows_)
+    assert drawn["layer"][0]["encoding"]["y"]["sort"] == [f"rule {i}" for i in reversed(range(23))]
+    assert drawn["layer"][-1]["encoding"]["text"] == {"field": "rule"}
+    few = [{"panel": "t", "rule": f"rule {i}", "drafts": 1, "value": 0.5, "optimum": False} for i in range(11)]
+    assert "layer" in charts.accepted(few)
+    assert "layer" not in charts.accepted(few[:10])
+
+
+def test_cells_of_a_narrow_page_name_their_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_script", lambda: "")
+    page = html.page([read(RESULTS / "bundled.json")])
+    assert '<div class="stacked">' in page
+    assert '<td data-name="record">bundled</td>' in page

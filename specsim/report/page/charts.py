@@ -17,6 +17,7 @@ TAU = "(1 - pow(alpha, datum.g + 1)) / (1 - alpha)"
 OWN = "datum.g * scale * datum.d + datum.r"  # a cycle, in plain steps
 TEXT = "currentColor"
 HEIGHT = 260
+COLOURS = 10  # more lines than these cannot be told apart
 
 
 def _chart(rows: Sequence[Row], alone: Sequence[str] = (), **rest: Any) -> Spec:
@@ -30,7 +31,8 @@ def _chart(rows: Sequence[Row], alone: Sequence[str] = (), **rest: Any) -> Spec:
         "config": {
             "font": "system-ui, sans-serif",
             "axis": {"labelColor": TEXT, "titleColor": TEXT, "gridColor": "#88888840", "domainColor": "#888888",
-                     "tickColor": "#888888"},
+                     "tickColor": "#888888", "labelOverlap": True, "labelSeparation": 6, "titlePadding": 8},
+            "axisX": {"tickCount": {"expr": "ceil(width / 64)"}},
             "legend": {"labelColor": TEXT, "titleColor": TEXT, "orient": "bottom", "labelLimit": 300},
             "title": {"color": TEXT, "fontSize": 12, "fontWeight": "normal"},
             "view": {"stroke": None},
@@ -43,7 +45,7 @@ def _chart(rows: Sequence[Row], alone: Sequence[str] = (), **rest: Any) -> Spec:
 def _names(rows: Sequence[Row], field: str) -> Spec:
     """A colour for each name; the legend has two columns where names are short enough for a narrow page."""
     names = {str(row[field]) for row in rows}
-    scheme, columns = "tableau10" if len(names) <= 10 else "tableau20", 2 if max(map(len, names)) <= 22 else 1
+    scheme, columns = "tableau10" if len(names) <= COLOURS else "tableau20", 2 if max(map(len, names)) <= 22 else 1
     return _x(field, "", "nominal", scale={"scheme": scheme}, legend={"columns": columns})
 
 
@@ -68,28 +70,41 @@ def beside(rows: Sequence[Row], quantity: str) -> Spec:
         {"mark": {"type": "point", "filled": True, "size": 45},
          "encoding": {"y": _x("measured", up, **scale), "color": colour, "tooltip": tip}},
     ]  # fmt: skip
-    # A run of one length has it beside its dot; one record needs no legend.
-    if are_lengths(mine):
-        number = {"y": _x("measured", up, **scale), "text": {"field": "gamma"}, "color": colour}
-        layers.append(
-            {
-                "mark": {"type": "text", "align": "left", "dx": 6, "dy": 8, "fontSize": 10},
-                "transform": [{"calculate": "slice(datum.what, 6)", "as": "gamma"}],
-                "encoding": number,
-            }
-        )
+    # One record needs no legend.
     if len({row["record"] for row in mine}) == 1:
         colour["legend"] = None
     return _chart(mine, encoding={"x": _x("predicted", across, **scale)}, layer=layers)
 
 
-def are_lengths(rows: Sequence[Row]) -> bool:
-    """Return whether each run is one length of a block, as "gamma 4"."""
-    return all(row["what"].startswith("gamma ") for row in rows)
+def by_gamma(rows: Sequence[Row]) -> Spec:
+    """A quantity against the block length: predictions as a line, measurements as dots with their intervals."""
+    quantity = rows[0]["quantity"]
+    colour = _names(rows, "series")
+    if len({row["series"] for row in rows}) == 1:
+        colour["legend"] = None
+    names = ("series", "gamma", "predicted", "measured", "low", "high")
+    tip = [_x(name, name, "nominal") for name in names]
+    scale: Any = {"scale": {"zero": False}}
+    layers: list[Spec] = [
+        {"mark": {"type": "line"}, "encoding": {"y": _x("predicted", quantity, **scale)}},
+        {"mark": "rule", "transform": [{"filter": "datum.low != null"}],
+         "encoding": {"y": _x("low", quantity, **scale), "y2": {"field": "high"}}},
+        {"mark": {"type": "point", "filled": True, "size": 45},
+         "encoding": {"y": _x("measured", quantity, **scale), "tooltip": tip}},
+    ]  # fmt: skip
+    # The speedup of plain decoding is 1.
+    if quantity == "speedup":
+        across = {"x": {"value": 0}, "x2": {"value": "width"}, "y": {"datum": 1}, "color": {"value": "#888888"}}
+        layers.append({"mark": "rule", "encoding": across})
+    span = {"zero": False, "nice": False, "padding": 10}
+    x = _x("gamma", "gamma, drafts per block", scale=span, axis={"tickMinStep": 1})
+    return _chart(rows, title=rows[0]["panel"], encoding={"x": x, "color": colour}, layer=layers)
 
 
 def accepted(rows: Sequence[Row]) -> Spec:
-    """Acceptance against drafts, a line for each rule; optima are dashed."""
+    """Acceptance against drafts, a line for each rule; optima are dashed. Many rules are ranked instead."""
+    if len({row["rule"] for row in rows}) > COLOURS:
+        return _ranked(rows, ("value", "acceptance"), ("drafts", "drafts for one position"))
     return _chart(
         rows,
         title=rows[0]["panel"],
@@ -106,18 +121,30 @@ def accepted(rows: Sequence[Row]) -> Spec:
 
 
 def trees(rows: Sequence[Row]) -> Spec:
-    """Tokens per call of trees against their budget of nodes."""
-    return _chart(
-        rows,
-        title=rows[0]["panel"],
-        mark={"type": "line", "point": True},
-        encoding={
-            "x": _x("nodes", "nodes", scale={"type": "log", "base": 2}),
-            "y": _x("tau", "tokens per call", scale={"zero": False}),
-            "color": _names(rows, "rule"),
-            "tooltip": [_x(name, name, "nominal") for name in ("rule", "nodes", "tau")],
-        },
-    )
+    """Tokens per call of trees by their budget of nodes, the best rule first."""
+    return _ranked(rows, ("tau", "tokens per call"), ("nodes", "nodes"))
+
+
+def _ranked(rows: Sequence[Row], value: tuple[str, str], size: tuple[str, str]) -> Spec:
+    """A line of dots for each rule under its name, the best first: more rules than colours can be told apart."""
+    most: dict[str, float] = {}
+    for row in rows:
+        most[row["rule"]] = max(row[value[0]], most.get(row["rule"], row[value[0]]))
+    order = sorted(most, key=lambda rule: -most[rule])
+    y = {"field": "rule", "type": "ordinal", "sort": order, "axis": None}
+    scale: Any = {"scale": {"zero": False}}
+    ends = {"x": _x(value[0], value[1], aggregate="min", **scale), "x2": {"field": value[0], "aggregate": "max"}}
+    tip = [_x(name, name, "nominal") for name in ("rule", size[0], value[0])]
+    colour = _x(*size, "ordinal", scale={"scheme": "tableau10"}, legend={"columns": 8})
+    layers: list[Spec] = [
+        {"mark": {"type": "rule", "color": "#88888880"}, "encoding": {**ends, "y": y}},
+        {"mark": {"type": "point", "filled": True, "size": 45},
+         "encoding": {"x": _x(*value, **scale), "y": y, "color": colour, "tooltip": tip}},
+        {"transform": [{"aggregate": [{"op": "count", "as": "dots"}], "groupby": ["rule"]}],
+         "mark": {"type": "text", "align": "left", "dy": -11, "fontSize": 10},
+         "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "rule"}}},
+    ]  # fmt: skip
+    return _chart(rows, title=rows[0]["panel"], layer=layers, height={"step": 28})
 
 
 def by_length(rows: Sequence[Row]) -> Spec:

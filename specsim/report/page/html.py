@@ -68,6 +68,7 @@ def sections(records: Sequence[Record]) -> list[Section]:
     return [one for one in (
         _answers(records),
         _made(records),
+        _by_gamma(rows_of(records, rows.by_gamma)),
         _beside(rows_of(records, rows.compared)),
         _accepted(rows_of(records, rows.accepted)),
         *_controlled(rows_of(records, lambda record: [costs.costs([record])])),
@@ -100,7 +101,14 @@ def _made(records: Sequence[Record]) -> Section:
     head = ["record", "kind", "command", "machine", "date", "versions"]
     cells = [[record.name, record.kind, *made_by(record)] for record in records]
     words = "As the records say it themselves; what one does not hold is left empty."
-    return Section("What it rests on", words, (), _rows(head, cells))
+    return Section("What it rests on", words, (), _rows(head, cells, "stacked"))
+
+
+def _by_gamma(found: list[rows.Row]) -> Section | None:
+    if not found:
+        return None
+    words = "Lines are predicted; dots are measured, with their intervals where the record has them."
+    return Section("Block length", words, _panels(found, charts.by_gamma))
 
 
 def _beside(found: list[rows.Row]) -> Section | None:
@@ -108,8 +116,6 @@ def _beside(found: list[rows.Row]) -> Section | None:
         return None
     head = ["record", "what", "quantity", "predicted", "measured", "low", "high"]
     words = "Each dot is a run, its bar the interval of what was measured; on the line both agree."
-    if charts.are_lengths(found):
-        words += " The number beside a dot is its gamma."
     drawn = tuple(charts.beside(found, name) for name in ("tau", "speedup"))
     cells = [[_cell(row[name]) for name in head] for row in found]
     return Section("Predicted beside measured", words, drawn, _table(head, cells))
@@ -118,7 +124,7 @@ def _beside(found: list[rows.Row]) -> Section | None:
 def _accepted(found: list[rows.Row]) -> Section | None:
     if not found:
         return None
-    words = "Dashed: the most that any lossless rule reaches with drafts drawn so."
+    words = "The optimum (dashed among lines) is the most that any lossless rule reaches with drafts drawn so."
     return Section("Acceptance against drafts", words, _panels(found, charts.accepted))
 
 
@@ -149,7 +155,8 @@ def _lengths(found: list[rows.Row], more: list[str]) -> Section | None:
 def _trees(found: list[rows.Row]) -> Section | None:
     if not found:
         return None
-    return Section("Trees", "Tokens per target call by the budget of nodes.", _panels(found, charts.trees))
+    words = "Tokens per target call, the best rule first; the colour is the budget of nodes."
+    return Section("Trees", words, _panels(found, charts.trees))
 
 
 def _systems(found: list[tuple[str, str, str]]) -> Section | None:
@@ -189,12 +196,17 @@ def _table(head: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     return f"<details><summary>{len(cells)} rows</summary>{_rows(head, cells[:SHOWN])}{rest}</details>"
 
 
-def _rows(head: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """A table that scrolls by itself where it is too wide."""
-    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in cells]
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
+def _rows(head: Sequence[str], cells: Sequence[Sequence[str]], narrow: str = "wide") -> str:
+    """A table that, on a narrow page, scrolls by itself ("wide") or has its cells one below the other ("stacked")."""
+    body = "".join(f"<tr>{_row(head, row)}</tr>" for row in cells)
     top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-    return f'<div class="wide"><table><tr>{top}</tr>{body}</table></div>'
+    return f'<div class="{narrow}"><table><tr>{top}</tr>{body}</table></div>'
+
+
+def _row(head: Sequence[str], row: Sequence[str]) -> str:
+    """The cells of a row; each holds the name of its column, for pages on which they are stacked."""
+    named = zip(map(html.escape, head), map(html.escape, row), strict=True)
+    return "".join(f'<td data-name="{name}">{cell}</td>' for name, cell in named)
 
 
 def _cell(value: Any) -> str:

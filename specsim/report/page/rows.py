@@ -40,13 +40,16 @@ def answers(record: Record) -> Iterator[str]:
 
 def compared(record: Record) -> Iterator[Row]:
     """Predicted beside measured, one row for each quantity: tau and speedup."""
-    for what, one in _pairs(record):
+    for series, gamma, one in _pairs(record):
+        what = ", ".join([*([series] if series else []), *([] if gamma is None else [f"gamma {gamma}"])])
         for quantity in ("tau", "speedup"):
             found = one[quantity]
             low, high = found.get("interval") or (None, None)
             yield {
                 "record": record.name,
                 "what": what,
+                "series": series,
+                "gamma": gamma,
                 "quantity": quantity,
                 "predicted": float(found["predicted"]),
                 "measured": float(found["measured"]),
@@ -55,36 +58,42 @@ def compared(record: Record) -> Iterator[Row]:
             }
 
 
-def _pairs(record: Record) -> Iterator[tuple[str, Row]]:
-    """(what was run, its tau and speedup, each predicted and measured)."""
+def _pairs(record: Record) -> Iterator[tuple[str, int | None, Row]]:
+    """(what was run, the length of its blocks or None, its tau and speedup, each predicted and measured)."""
     held = record.held
     if record.kind == "compare":
-        yield from ((f"gamma {one['gamma']}", one) for one in held["pairs"])
+        yield from (("", one["gamma"], one) for one in held["pairs"])
     elif record.kind == "chains":
         for run in held["runs"]:
-            yield from ((f"{run['rule']}, gamma {one['gamma']}", one) for one in run["pairs"])
+            yield from ((run["rule"], one["gamma"], one) for one in run["pairs"])
     elif record.kind == "compare trees":
-        yield from ((f"{one['rule']}, {one['name']}", one) for one in held["rows"])
+        yield from ((f"{one['rule']}, {one['name']}", None, one) for one in held["rows"])
     elif record.kind == "forced":
         for run in held["runs"]:
             for one in run["rows"]:
-                where = f"batch {run['batch']}, context {run['context']}, gamma {one['gamma']}"
                 tau = {"predicted": one["tau_predicted"], "measured": one["tau_measured"]}
-                yield where, {"tau": tau, "speedup": one["speedup"]}
+                where = f"batch {run['batch']}, context {run['context']}"
+                yield where, one["gamma"], {"tau": tau, "speedup": one["speedup"]}
     elif record.kind == "sweep compare":
         for one in held:
             if one["refused"] is None:
-                yield (
-                    f"{one['rule']}, gamma {one['gamma']}, seed {one['seed']}",
-                    {
-                        name: {
-                            "predicted": one[f"{name}_predicted"],
-                            "measured": one[f"{name}_measured"],
-                            "interval": [one[f"{name}_low"], one[f"{name}_high"]],
-                        }
-                        for name in ("tau", "speedup")
-                    },
-                )
+                quantities = {
+                    name: {
+                        "predicted": one[f"{name}_predicted"],
+                        "measured": one[f"{name}_measured"],
+                        "interval": [one[f"{name}_low"], one[f"{name}_high"]],
+                    }
+                    for name in ("tau", "speedup")
+                }
+                yield f"{one['rule']}, seed {one['seed']}", one["gamma"], quantities
+
+
+def by_gamma(record: Record) -> Iterator[Row]:
+    """Tau and speedup against the block length, a panel for each; where acceptance is forced, the speedup alone."""
+    if record.kind in ("compare", "chains", "forced"):
+        for row in compared(record):
+            if record.kind != "forced" or row["quantity"] == "speedup":
+                yield row | {"panel": f"{record.name}: {row['quantity']}"}
 
 
 def accepted(record: Record) -> Iterator[Row]:
