@@ -161,11 +161,17 @@ def drafter(block: nn.Module, after: int) -> Drafter:
 
 
 def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageModel:
-    """The target's first layers, the block and the target's head as a language model; parameters of `drafter`."""
+    """The target's first layers, the block and the target's head as a language model; arguments of `drafter`."""
     weights = _behind(_known(target, after, block), block, after, pack)
     read = [w for layer in weights.layers for w in layer if isinstance(w, (Tensor, Quantised))]
     size = sum(w.nbytes for w in [*read, weights.norm, weights.head])
-    model = replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size)
+
+    # The target's embedding and head are not counted, as in `real.draft.lowrank`.
+    first = [w for layer in weights.layers[:after] for w in layer if isinstance(w, (Tensor, Quantised))]
+    parameters = sum(w.numel() for w in [*first, *block.parameters()])
+    model = replace(
+        target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size, parameters=parameters
+    )
     tokens = getattr(block, "tokens", None)
     return model if tokens is None else restricted.trimmed(model, tokens.tolist())
 

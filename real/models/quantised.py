@@ -46,6 +46,11 @@ class Quantised:
         """Bytes that a product reads."""
         return self.codes.nbytes + self.scales.nbytes
 
+    def numel(self) -> int:
+        """Return how many numbers the matrix has, as a tensor says it."""
+        rows = self.scales.shape[0] if self.codes.dtype == torch.int8 else self.scales.shape[1]
+        return rows * self.columns
+
     def product(self, x: Tensor) -> Tensor:
         """x W' of (..., columns), in the dtype of x."""
         flat = x.reshape(-1, self.columns).to(_HALF)

@@ -85,6 +85,18 @@ def test_no_law_depends_on_later_tokens(kind: str) -> None:
     assert (one[3] - other[3]).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("weights", [None, "int8", "int4"])
+def test_the_parameters_of_an_exit_are_its_own(weights: str | None) -> None:
+    """By hand: layers of four matrices and two norms, then the block; the tables of the target are not counted."""
+    pair = load(TINY / "target", weights=weights)
+    hidden, ffn = 256, 704
+    layer = 4 * hidden**2 + 3 * hidden * ffn + 2 * hidden
+    block = 4 * hidden**2 + 2 * hidden
+    for after in (0, 2):
+        small = exit.model_of(pair.target, *exit.shipped(f"exit_{after}"))
+        assert small.parameters == after * layer + block
+
+
 def test_wrong_exits_are_refused() -> None:
     told: dict[str, Any] = {"max_tokens": 4, "gamma": 2, "uniforms": [keyed(0, 0)]}
 
