@@ -1,6 +1,7 @@
 """Projections in few bits: whole numbers and a scale for each group of them, multiplied by torch's own CPU kernels.
 
-Weights alone are quantised, to the nearest code, without data. Activations are rounded to bfloat16 for a product, and
+Weights alone are quantised, to the nearest code, without data; int4 keeps the codes that a GGUF file has in Q4_0 or
+Q4_1. Activations are rounded to bfloat16 for a product, and
 so is what comes out: the kernels are fast in that type alone, twenty times slower in float32. A zero stays a zero, so
 that a widened model (see `real.models.widen`) keeps its function but for the codes of its own weights. A row of a
 product has the same bits whatever stands beside it; attention has not (1e-7 in float32), which now and then moves a
@@ -9,7 +10,7 @@ number to the next bfloat16. So a near tie may fall otherwise in a block than in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -32,7 +33,8 @@ class Quantised:
     codes : Tensor
         As the kernel wants them: int8 (rows, columns), or two to a byte in an order of its own.
     scales : Tensor, bfloat16
-        int8: one a row (rows,). int4: (columns / GROUP, rows, 2), each with what is added to the products, 0.
+        int8: one a row (rows,). int4: (columns / GROUP, rows, 2), each with the offset of its group: a number is
+        code * scale + offset.
     columns : int
         Numbers that it reads.
     """
@@ -64,9 +66,12 @@ class Quantised:
         """The matrix that it stands for, exact in float32."""
         if self.codes.dtype == torch.int8:
             return self.codes * self.scales.float()[:, None]
-        # What the kernel makes of the identity is rounded to bfloat16; the codes in it are not lost.
-        steps = self.scales[..., 0].float().T.repeat_interleave(GROUP, 1)
-        return (self.product(torch.eye(self.columns)).T / steps).round() * steps
+        # The kernel makes the codes themselves of the identity, where scales are 1 and offsets 0.
+        unit = torch.zeros_like(self.scales)
+        unit[..., 0] = 1
+        codes = replace(self, scales=unit).product(torch.eye(self.columns)).T
+        scale, offset = (w.float().T.repeat_interleave(GROUP, 1) for w in self.scales.unbind(-1))
+        return codes * scale + offset
 
 
 def quantise(weight: Tensor, kind: str, name: str = "weight") -> Quantised:
@@ -77,14 +82,15 @@ def quantise(weight: Tensor, kind: str, name: str = "weight") -> Quantised:
     weight : Tensor, shape (rows, columns), float
         The projection, on a CPU, finite.
     kind : str
-        "int8": codes -127 to 127, a scale for each row. "int4": codes -8 to 7, a scale for each 32 columns of a row.
+        "int8": codes -127 to 127, a scale for each row. "int4": codes -8 to 7, a scale and an offset for each 32
+        columns of a row.
     name : str
         What errors call it.
 
     Returns
     -------
     Quantised
-        Each number within half a step of its own, a scale being rounded to bfloat16 first.
+        Each number within half a step of its own, scales and offsets being rounded to bfloat16 first.
 
     Raises
     ------
@@ -109,13 +115,46 @@ def quantise(weight: Tensor, kind: str, name: str = "weight") -> Quantised:
         codes = (exact / scales.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
         return Quantised(codes, scales, columns)
     groups = exact.view(rows, -1, GROUP)
-    scales = _scales(torch.maximum(groups.amax(-1) / 7, groups.amin(-1) / -8))
-    codes = (groups / scales.float()[..., None]).round().clamp(-8, 7).to(torch.int32).view(rows, columns)
+    scales, offsets = _nearest(groups)
+    codes = _codes(groups, scales, offsets).to(torch.int32).view(rows, columns)
     packed = _OPS._convert_weight_to_int4pack_for_cpu(codes + 8, 1)
-    both = torch.stack([scales, torch.zeros_like(scales)], -1).transpose(0, 1).contiguous()
-    return Quantised(packed, both, columns)
+    return Quantised(packed, torch.stack([scales, offsets], -1).transpose(0, 1).contiguous(), columns)
+
+
+def _nearest(groups: Tensor) -> tuple[Tensor, Tensor]:
+    """Return scale and offset of each group (rows, n, 32) in four bits, whichever of three ways is nearest to it.
+
+    Codes lie around 0, with a scale of either sign, or between the extremes of the group. So a group of a GGUF file
+    keeps the codes that it has there: one of Q4_0 in the second way, one of Q4_1 in the third.
+    """
+    low, high = groups.amin(-1), groups.amax(-1)
+    around = _scales(torch.maximum(high / 7, low / -8))
+    signed = _scales(torch.where(high > -low, high, low) / -8)
+    between = _scales((high - low) / 15)
+    none = torch.zeros_like(around)
+    ways = [(around, none), (signed, none), (between, (low + 8 * between.float()).to(_HALF))]
+
+    # The second way must not cut the other extreme. A zero has to stay one, and between extremes there is none.
+    errors = torch.stack([_error(groups, *way) for way in ways])
+    errors[1, (groups / signed.float()[..., None]).amax(-1) > 7.5] = torch.inf
+    errors[2, (groups == 0).any(-1)] = torch.inf
+    best = errors.argmin(0, keepdim=True)
+    scales, offsets = (torch.stack(each).gather(0, best)[0] for each in zip(*ways, strict=True))
+    return scales, offsets
+
+
+def _codes(groups: Tensor, scales: Tensor, offsets: Tensor) -> Tensor:
+    """Return the nearest codes of groups, as whole numbers in float32."""
+    return ((groups - offsets.float()[..., None]) / scales.float()[..., None]).round().clamp(-8, 7)
+
+
+def _error(groups: Tensor, scales: Tensor, offsets: Tensor) -> Tensor:
+    """Return the sum of squares by which the codes of each group miss it."""
+    rounded = _codes(groups, scales, offsets) * scales.float()[..., None] + offsets.float()[..., None]
+    return (rounded - groups).square().sum(-1)
 
 
 def _scales(steps: Tensor) -> Tensor:
-    """Steps as the kernels read them; 1 for a group of zeros."""
-    return torch.where(steps > 0, steps, 1).to(_HALF)
+    """Return steps as the kernels read them; 1 for a group of zeros."""
+    rounded = steps.to(_HALF)
+    return torch.where(rounded != 0, rounded, 1)

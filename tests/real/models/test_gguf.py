@@ -23,6 +23,7 @@ import real
 from real.models import gguf, gguf_names, loading
 from real.models.model import from_hf, full_logits
 from real.models.names import check_place
+from real.models.weights import plain
 from specsim.latency import ModelShape
 from specsim.latency.gguf_config import gguf_config, llama3_factors
 from specsim.latency.gguf_header import read_header
@@ -69,6 +70,30 @@ def test_every_type_is_dequantised(kind: str, tmp_path: Path) -> None:
     wanted = dequantize(quantize(weight, number), number)
     read = loading.load_hf(path).state_dict()["model.layers.1.mlp.up_proj.weight"].numpy()
     assert np.array_equal(read, wanted)
+
+
+@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1"])
+def test_four_bits_of_a_file_are_kept(kind: str, tmp_path: Path) -> None:
+    """With `weights="int4"` the codes are the file's: all that is lost are the last bits of scales and offsets."""
+    _, path = made(tmp_path, "qwen2", kind)
+    whole, rounded = loading.load_model(path), loading.load_model(path, weights="int4")
+    assert whole.weights is not None
+    assert rounded.weights is not None
+    for one, other in zip(whole.weights.layers, rounded.weights.layers, strict=True):
+        for part in ("qkv", "out", "gate_up", "down"):
+            exact, found = plain(getattr(one, part)), plain(getattr(other, part))
+            assert float((found - exact).norm() / exact.norm()) < 0.005
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_a_file_in_few_bits_decodes_in_few_bits(weights: str, tmp_path: Path) -> None:
+    """Laws are near those of the file in float32, and a drafter keeps the greedy text."""
+    _, path = made(tmp_path, "llama", "Q4_1")
+    pair, tokens = real.load(path, weights=weights), torch.arange(30) * 7 % VOCAB
+    laws = [full_logits(model, tokens).softmax(-1) for model in (pair.target, loading.load_model(path))]
+    assert float((laws[0] - laws[1]).abs().sum(-1).mean() / 2) < 0.05
+    fast, alone = (pair.generate("a = 1\n", drafter="ngram", gamma=g, max_tokens=12, temperature=0) for g in (3, 0))
+    assert fast.tokens == alone.tokens
 
 
 @pytest.mark.parametrize(("kind", "size"), [("Q4_K", 144), ("Q6_K", 210)])

@@ -59,14 +59,21 @@ def steps(found: Quantised) -> torch.Tensor:
     return rows[:, None] if rows.ndim == 1 else rows[..., 0].T.repeat_interleave(32, 1)
 
 
+def offsets(found: Quantised) -> torch.Tensor:
+    """What is added to the codes of each entry, times their steps."""
+    rows = found.scales.float()
+    return rows.new_zeros(()) if rows.ndim == 1 else rows[..., 1].T.repeat_interleave(32, 1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e4])
 def test_every_number_is_within_half_a_step_of_its_own(kind: str, size: float) -> None:
     weight = matrix() * size
     found = quantise(weight, kind)
-    codes = found.dense() / steps(found)
-    torch.testing.assert_close(codes, codes.round(), rtol=1e-6, atol=0)
-    off = (codes - weight / steps(found)).abs()  # an extreme may lie beyond the last code: scales are rounded, too
+    codes = (found.dense() - offsets(found)) / steps(found)
+    torch.testing.assert_close(codes, codes.round(), rtol=1e-5, atol=1e-5)
+    # An extreme may lie beyond the last code: scales are rounded, too.
+    off = (codes - (weight - offsets(found)) / steps(found)).abs()
     assert off.max() <= 0.5 + 0.004 * float(codes.abs().max())
     assert off.mean() < 0.26
     assert codes.abs().max() == (127 if kind == "int8" else 8)
@@ -78,9 +85,13 @@ def test_every_number_is_within_half_a_step_of_its_own(kind: str, size: float) -
 def test_the_extremes_of_a_row_and_zeros_are_kept(kind: str) -> None:
     weight = torch.zeros(16, 64)
     weight[3, 0], weight[4, 40], weight[5, 33], weight[5, 34] = 2.0, -4.0, 0.5, -0.25
-    dense = quantise(weight, kind).dense()
+    weight[6] = torch.linspace(1.0, 2.0, 64)
+    weight[6, 50], weight[6, 51] = 0.0, -0.4
+    found = quantise(weight, kind)
+    dense = found.dense()
+    assert (steps(found) != 0).all(), "codes were divided by them"
     assert torch.equal(dense == 0, weight == 0)
-    torch.testing.assert_close(dense, weight, rtol=0.15 if kind == "int4" else 0.01, atol=0)
+    torch.testing.assert_close(dense[:6], weight[:6], rtol=0.15 if kind == "int4" else 0.01, atol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
