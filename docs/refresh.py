@@ -117,8 +117,8 @@ def front(readme: str) -> str:
     answer = _output(command).splitlines()[0]
     readme = refresh(readme, "plan", f"```text\n{fill(answer, 88)}\n```")
     # The comparison is that of the main command, on more texts.
-    record = json.loads((RESULTS / "widened.json").read_text(encoding="utf-8"))
-    readme = refresh(readme, "face", face(record, "real/results/widened.png"))
+    record = json.loads((RESULTS / "smollm2.json").read_text(encoding="utf-8"))
+    readme = refresh(readme, "face", face(record, "real/results/smollm2.png"))
     return refresh(readme, "rules", rules_excerpt())
 
 

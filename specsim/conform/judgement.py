@@ -161,10 +161,12 @@ def validated(subject: Subject, budget: float, properties: Sequence[str] | None)
 
 
 def chosen(properties: Sequence[str] | None) -> list[str]:
-    """Return the names of properties in the order in which they are asked; ValueError for an unknown one."""
+    """Return the names of properties in the order in which they are asked; ValueError for an unknown one or none."""
     known = names(PROPERTIES)
     if properties is not None and not isinstance(properties, list | tuple):
         raise TypeError(f"properties must be a list of names, got {check.shown(properties)}")
+    if properties is not None and not properties:
+        raise ValueError("properties is empty: name at least one, or leave it out, for all that concern the subject")
     for name in properties or ():
         if name not in known:
             raise unknown("property", name, known)

@@ -43,6 +43,7 @@ LONG = {
     "specsim.simulate": ("gamma", "blocks", "tokens", "burn_in", "sequences"),
     "specsim.conditional_tau": ("blocks", "sequences"),
     "specsim.request_law": ("tokens",),
+    "specsim.testing.assert_lossless_batch": ("budget",),
     **good_loads.LONG,
 }
 WHOLE = {"specsim.testing.assert_lossless_batch": "properties=None"}  # of all properties: it takes its budget

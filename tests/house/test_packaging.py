@@ -143,14 +143,6 @@ def test_what_is_run_and_where() -> None:
     assert LINES.environment({Path("a"): frozenset({"plot"})}, frozenset(), Path("x")) == Path("x/env1")
 
 
-def test_the_two_commands_are_one_line_each() -> None:
-    for name, last in (("main", "specsim-real compare"), ("tests", "pytest")):
-        shown = subprocess.run([ROOT / ".ci" / "readme", name], capture_output=True, text=True, check=True).stdout
-        assert shown.count("\n") == 1
-        assert shown.startswith("python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e ")
-        assert shown.endswith(f" && .venv/bin/{last}\n")
-
-
 def test_one_version() -> None:
     version = specsim.__version__
     assert PROJECT["dynamic"] == ["version", "readme"]

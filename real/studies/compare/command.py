@@ -62,7 +62,7 @@ class Usual(NamedTuple):
 
 
 # Passes of SmolLM2 take longer than those of the bundled pair, and its tau needs more prompts than its times.
-_USUAL, _SMOLLM2 = Usual("1-8", COUNT, None), Usual("1-5", 24, 3)
+_USUAL, _SMOLLM2 = Usual("1-8", COUNT, None), Usual("1-4", 16, 3)
 WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
 
 
