@@ -111,6 +111,7 @@ def keep_module(app: Sphinx, module: str, name: str) -> str | None:
 
 def setup(app: Sphinx) -> None:
     from _generate.fields import list_fields
+    from _generate.frames import frame_pictures
     from _generate.links import link_names
     from _generate.tables import mark_tables
 
@@ -118,6 +119,7 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", complete)
     app.connect("autodoc-process-docstring", list_fields, priority=400)  # before numpydoc
     app.connect("doctree-read", mark_tables)
+    app.connect("doctree-read", frame_pictures)
     app.connect("doctree-resolved", link_names)
     app.connect("viewcode-follow-imported", keep_module)
     app.connect("html-page-context", leave_out_back_links)
