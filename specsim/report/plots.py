@@ -6,6 +6,7 @@ Needs matplotlib (extra `plot`). `docs/_generate/plots.py` makes those of the si
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,12 @@ from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import mixture_length_law
 from specsim.lengths.measures import convert_acceptance
 from specsim.report import figure as pictures
-from specsim.speed.boundary import context_boundary
-from specsim.speed.grid import Given, costs, steps, taus
-from specsim.speed.plan import plan as best_plans
+from specsim.report import heat_maps
+from specsim.speed.grid import Given
 from specsim.types import Array
 
 PAIR = ("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", 4, 0.8)  # what the site shows
+BATCHES = (1, 4, 16, 32, 64, 128, 256, 512)
 FIT = ("magicdec-001", "magicdec-007", "magicdec-014")  # rows that the one overhead is fitted on
 
 
@@ -36,7 +37,7 @@ def write_all(folder: Path) -> list[Path]:
     times = roofline(target, draft, device, tensor_parallel=parts)
     title = f"{target} with {draft} on {parts} x {device}, alpha = {alpha:g}"
     made: dict[str, Callable[[], bytes]] = {
-        "plan.png": lambda: plan(times, alpha, [1], [1024], max_gamma=16, title=title),
+        "plan.png": lambda: plan(times, alpha, BATCHES, [1024], max_gamma=12, title=title),
         "validation.png": lambda: _figure(
             [lambda axis: scatter(axis, validation.validate(published.shipped(), fit=FIT))]
         ),
@@ -58,73 +59,24 @@ def plan(
     max_gamma: int,
     title: str = "",
 ) -> bytes:
-    """Speedup over gamma and draft cost at the first point, and over batch and context if the times depend on them."""
-    draws: list[Callable[[Any], None]] = [
-        lambda axis: surface(axis, latency, acceptance, batches[0], contexts[0], max_gamma)
-    ]
+    """Speedup by length and batch, of one batch by length and draft cost; and by batch and context in seconds."""
+    context = contexts[0]
+    if len(batches) > 1:
+        lengths = partial(
+            heat_maps.by_batch, latency=latency, acceptance=acceptance, batches=batches, context=context,
+            max_gamma=max_gamma,
+        )  # fmt: skip
+    else:
+        lengths = partial(
+            heat_maps.by_cost, latency=latency, acceptance=acceptance, batch=batches[0], context=context,
+            max_gamma=max_gamma,
+        )  # fmt: skip
+    draws: list[Callable[[Any], None]] = [lengths]
+    # Costs as numbers are the same at every batch and context.
     if latency.unit == "s":
-        draws.append(
-            lambda axis: plane(axis, latency, acceptance, max(1024, *batches), max(131_072, *contexts), max_gamma)
-        )
+        top_batch, top_context = max(1024, *batches), max(131_072, *contexts)
+        draws.append(lambda axis: heat_maps.by_context(axis, latency, acceptance, top_batch, top_context, max_gamma))
     return _figure(draws, title)
-
-
-def surface(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, context: int, max_gamma: int) -> None:
-    """Speedup over gamma and c, with the model's own t(m); the line is its own c, the dots the best gamma for each."""
-    tau = taus(acceptance, max_gamma)
-    gammas = np.arange(len(tau))
-    found = costs(latency, gammas, [batch], [context])
-    own = float(found.draft[0, 0])
-    ratios = np.linspace(0, max(0.3, 1.5 * own), 121)
-    speed = tau / (steps(latency, gammas) * ratios[:, None] + found.rest[:, 0, 0])
-    _filled(axis, gammas[1:], ratios, speed[:, 1:])
-    axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k.", markersize=2, clip_on=False, label="best gamma")
-    axis.axhline(own, color="black", linewidth=0.8, label=f"this draft, c = {own:.3f}")
-    axis.set_xlabel("gamma (drafts per block)")
-    pictures.whole_ticks(axis.xaxis)
-    axis.set_ylabel("c, draft step in target steps")
-    axis.set_title(f"speedup, predicted; batch {batch}, context {context}", fontsize=9)
-    _legend_below(axis)
-
-
-def plane(
-    axis: Any, latency: LatencyModel, acceptance: Given, top_batch: int, top_context: int, max_gamma: int
-) -> None:
-    """The best speedup over batch and context, and S*(B), from which context on it helps."""
-    batches = sorted({int(b) for b in np.geomspace(1, top_batch, 33)})
-    contexts = sorted({int(s) for s in np.geomspace(64, top_context, 41)})
-    found = best_plans(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma)
-    speed = np.array([one.speedup.value for one in found]).reshape(len(batches), len(contexts))
-    _filled(axis, batches, contexts, speed.T)
-    edge = [
-        context_boundary(latency, acceptance, batch=b, max_gamma=max_gamma, max_context=top_context) for b in batches
-    ]
-    first = next((i for i, s in enumerate(edge) if s), len(edge))  # before it helps everywhere: the line comes up there
-    line = [spot for spot in list(zip(batches, edge, strict=True))[max(first - 1, 0) :] if spot[1] is not None]
-    if first < len(edge):
-        axis.plot(*zip(*line, strict=True), color="red", label="S*(B): helps above")
-        _legend_below(axis)
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log", base=2, nonpositive="clip")
-    axis.set_ylim(contexts[0], contexts[-1])
-    axis.set_xlabel("batch B")
-    axis.set_ylabel("context S, tokens")
-    axis.set_title("best speedup, predicted (1: off)", fontsize=9)
-
-
-def _filled(axis: Any, x: Any, y: Any, speed: Any) -> None:
-    low, high = float(speed.min()), float(speed.max())
-    levels = np.linspace(low, high, 21) if high > low else 20  # the bar ends where the data do
-    drawn = axis.contourf(x, y, speed, levels=levels, cmap="viridis")
-    axis.figure.colorbar(drawn, ax=axis, label="predicted speedup", format="%.2f")
-    if low < 1 < high:
-        edge = axis.contour(x, y, speed, levels=[1.0], colors="white", linewidths=1)
-        axis.clabel(edge, fmt={1.0: "speedup 1"}, fontsize=7)
-
-
-def _legend_below(axis: Any) -> None:
-    """Under the axes: the colour bar stands at their right."""
-    axis.legend(fontsize=7, handlelength=3, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))
 
 
 def scatter(axis: Any, found: validation.Validation) -> None:

@@ -17,7 +17,7 @@ from specsim import sweep as swept
 from specsim.claims import rows as published
 from specsim.claims.score import validate
 from specsim.cli import app
-from specsim.report import figure, plots
+from specsim.report import figure, heat_maps, plots
 
 TIMES = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=2e-4)
 SHOWN = Path(__file__).parents[1] / "bench" / "plots"
@@ -30,8 +30,8 @@ def shown(draw: MagicMock, method: str, call: int = 0) -> list[np.ndarray]:
 
 def test_the_surface_is_the_sweep() -> None:
     axis = MagicMock()
-    plots.surface(axis, TIMES, 0.7, 8, 500, 6)
-    gammas, ratios, speed = shown(axis, "contourf")
+    heat_maps.by_cost(axis, TIMES, 0.7, 8, 500, 6)
+    gammas, ratios, speed = shown(axis, "pcolormesh")
     assert gammas.tolist() == [1, 2, 3, 4, 5, 6]
     found = swept(TIMES, 0.7, gammas=range(1, 7), cost_ratios=ratios, batches=[8], contexts=[500])
     assert speed == pytest.approx(found[0, :, :, 0, 0].T)
@@ -43,14 +43,14 @@ def test_the_surface_is_the_sweep() -> None:
 
 def test_the_surface_of_a_log_ends_where_it_ends() -> None:
     axis = MagicMock()
-    plots.surface(axis, latency.constant(0.1), estimate_hazards([0, 1, 2], 2, counts=[5, 5, 10]), 1, 0, 16)
-    assert shown(axis, "contourf")[0].tolist() == [1, 2]
+    heat_maps.by_cost(axis, latency.constant(0.1), estimate_hazards([0, 1, 2], 2, counts=[5, 5, 10]), 1, 0, 16)
+    assert shown(axis, "pcolormesh")[0].tolist() == [1, 2]
 
 
 def test_the_plane_is_the_plan_with_its_boundary() -> None:
     axis = MagicMock()
-    plots.plane(axis, TIMES, 0.7, 512, 4096, 8)
-    batches, contexts, speed = shown(axis, "contourf")
+    heat_maps.by_context(axis, TIMES, 0.7, 512, 4096, 8)
+    batches, contexts, speed = shown(axis, "pcolormesh")
     points = [
         (int(b), int(s)) for b, s in [(batches[0], contexts[3]), (batches[-1], contexts[0]), (batches[9], contexts[-1])]
     ]
@@ -61,6 +61,54 @@ def test_the_plane_is_the_plan_with_its_boundary() -> None:
     assert len(where) > 3
     for b, s in zip(where, edge, strict=True):
         assert s == context_boundary(TIMES, 0.7, batch=b, max_gamma=8, max_context=4096)
+
+
+def test_the_map_of_lengths_and_batches_is_the_sweep() -> None:
+    """Every cell holds its number, the best of each batch is framed, and 'off' is plain decoding."""
+    axis, batches = MagicMock(), [1, 8, 64, 512]
+    heat_maps.by_batch(axis, TIMES, 0.7, batches, 500, 5)
+    columns, lengths, speed = shown(axis, "pcolormesh")
+    assert (columns.tolist(), lengths.tolist()) == ([0, 1, 2, 3], [0, 1, 2, 3, 4, 5])
+    found = swept(TIMES, 0.7, gammas=range(6), batches=batches, contexts=[500])
+    assert speed == pytest.approx(found[0, :, 0, :, 0])
+    written = {call.args[:2]: call.args[2] for call in axis.text.call_args_list}
+    assert written == {(x, y): f"{speed[y, x]:.2f}" for x in range(4) for y in range(6)}
+    frames = [call.args[0].get_xy() for call in axis.add_patch.call_args_list]
+    best = [found.gamma or 0 for found in plan(TIMES, 0.7, batches=batches, contexts=[500], max_gamma=5)]
+    assert frames == [(column - 0.5, length - 0.5) for column, length in enumerate(best)]
+    assert len(set(best)) > 2
+    assert axis.set_xticks.call_args.args[1] == ["1", "8", "64", "512"]
+    assert axis.set_yticks.call_args.args[1] == ["off", "1", "2", "3", "4", "5"]
+
+
+def test_many_batches_have_a_line_in_place_of_numbers() -> None:
+    axis = MagicMock()
+    heat_maps.by_batch(axis, TIMES, 0.7, range(1, 41), 500, 5)
+    speed = shown(axis, "pcolormesh")[2]
+    assert axis.text.call_count == axis.add_patch.call_count == 0
+    assert axis.plot.call_args.args[1].tolist() == speed.argmax(axis=0).tolist()
+    assert len(axis.set_xticks.call_args.args[0]) <= heat_maps.TICKS
+
+
+def test_as_much_faster_is_as_far_from_white_as_slower() -> None:
+    """White is plain decoding: on a straight scale 0.84 once had the darkest red."""
+    axis = MagicMock()
+    norm = heat_maps._cells(axis, [1, 2], [1], np.array([[0.8, 2.0]]))
+    assert (norm(1.0), norm(2.0)) == (pytest.approx(0.5), 1.0)
+    assert norm(0.8) - 0.5 == pytest.approx(0.5 - norm(1.25))
+    bar = axis.figure.colorbar.return_value
+    assert bar.ax.set_ylim.call_args.args == (0.8, 2.0)
+
+
+def test_several_batches_are_drawn_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    for name in ("by_batch", "by_cost", "by_context"):
+        monkeypatch.setattr(heat_maps, name, lambda *args, name=name, **more: drawn.append(name))
+    monkeypatch.setattr(plots, "_figure", lambda draws, title: [draw(None) for draw in draws])
+    plots.plan(TIMES, 0.7, [1], [500], max_gamma=4)
+    plots.plan(TIMES, 0.7, [1, 8], [500], max_gamma=4)
+    plots.plan(latency.constant(0.1), 0.7, [1], [500], max_gamma=4)
+    assert drawn == ["by_cost", "by_context", "by_batch", "by_context", "by_cost"]
 
 
 def test_the_scatter_has_every_predicted_row() -> None:

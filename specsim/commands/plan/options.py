@@ -238,7 +238,8 @@ class PlanOptions(NamedTuple):
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Write a PNG: speedup by block length and draft cost, and by batch and context.",
+            help="Write a PNG with heat maps of the speedup: by block length and batch (of one batch, by block length "
+            "and draft cost), and by batch and context.",
             rich_help_panel=OUTPUT,
         ),
     ] = None
