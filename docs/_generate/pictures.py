@@ -114,9 +114,9 @@ def _process() -> Curves:
 
 
 def _objective() -> Curves:
-    """The loss of drafts between the pair's own and the target, in tenths of the way."""
+    """The loss of drafts between the target and the pair's own, in tenths of the way: all are 0 at the target."""
     steps = range(11)
-    rows = [(1 - n / 10) * Q + n / 10 * P for n in steps]
+    rows = [(1 - n / 10) * P + n / 10 * Q for n in steps]
     unsampled = {
         name: module
         for name, module in discover.rules("objective").items()
@@ -137,7 +137,7 @@ AXES = {
     "tree": ("depth of a tree with two children at the root", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "coupled": ("drafts for one position, K", "acceptance", "Zipf pair on 24 tokens"),
     "draft": ("drafts for one position, K", "largest acceptance of a lossless rule", "Zipf pair on 24 tokens"),
-    "objective": ("tenths of the way from q to p", "loss", "p = (.5, .3, .2), q = (.1, .3, .6)"),
+    "objective": ("tenths of the way from p to q", "loss", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "process": ("window, drafts or frames", "passes a token, 4 tokens", "p = (.5, .3, .2) rolled by the token before"),
 }
 

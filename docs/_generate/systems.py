@@ -68,7 +68,7 @@ def _page(name: str, section: dict[str, Any], held: Held | None) -> str:
     ]
 
     # The test as the system's file states it, and what a reader should know besides.
-    judged_by = f"What the record is judged by: {system.TEST}".replace("+-", "±")
+    judged_by = f"What the record is judged by: {system.TEST}"
     blocks += [f"## Test\n\nClaim: {system.CLAIM}.", judged_by, _verdict(system, held)]
     if record is not None and section["notes"]:
         notes = [f"- {clauses.fill(note, record)}" for note in section["notes"]]

@@ -6,7 +6,6 @@ Needs matplotlib (extra `plot`). `docs/_generate/plots.py` makes those of the si
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,18 +59,11 @@ def plan(
     title: str = "",
 ) -> bytes:
     """Speedup by length and batch, of one batch by length and draft cost; and by batch and context in seconds."""
-    context = contexts[0]
+    draws: list[Callable[[Any], None]] = []
     if len(batches) > 1:
-        lengths = partial(
-            heat_maps.by_batch, latency=latency, acceptance=acceptance, batches=batches, context=context,
-            max_gamma=max_gamma,
-        )  # fmt: skip
+        draws.append(lambda axis: heat_maps.by_batch(axis, latency, acceptance, batches, contexts[0], max_gamma))
     else:
-        lengths = partial(
-            heat_maps.by_cost, latency=latency, acceptance=acceptance, batch=batches[0], context=context,
-            max_gamma=max_gamma,
-        )  # fmt: skip
-    draws: list[Callable[[Any], None]] = [lengths]
+        draws.append(lambda axis: heat_maps.by_cost(axis, latency, acceptance, batches[0], contexts[0], max_gamma))
     # Costs as numbers are the same at every batch and context.
     if latency.unit == "s":
         top_batch, top_context = max(1024, *batches), max(131_072, *contexts)

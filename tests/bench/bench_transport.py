@@ -229,19 +229,23 @@ def each(function: Callable[..., Any], p: Any, q: Any, *rest: Any) -> Array:
 def draw(times: dict[str, dict[str, list[tuple[int, float]]]], machine: str, path: Path) -> None:
     from specsim.report.figure import as_png, figure, legend_beside
 
-    made, axes = figure(14, 4.2, 2)
+    made, axes = figure(12, 4.2, 2)
     axes[1].sharey(axes[0])
-    fixed = {"V": f"n = {FIXED_N}", "n": f"V = {FIXED_V:,}"}
+    fixed = {"V": f"{FIXED_N} drafts", "n": f"vocabulary {FIXED_V:,}"}
+    ours = {"optimal_acceptance": "optimal_acceptance (ours)", "prepare": "rule optimal: prepare (ours)",
+            "verify": "rule optimal: verify (ours)"}  # fmt: skip
     for axis, (variable, series) in zip(axes, times.items(), strict=True):
         for name, points in series.items():
-            ours = name in ("optimal_acceptance", "prepare", "verify")
-            label = f"optimal.{name}" if name in ("prepare", "verify") else name
-            axis.loglog(*zip(*points, strict=True), marker="o" if ours else "x", ls="-" if ours else "--", label=label)
+            marker, dashes = ("o", "-") if name in ours else ("x", "--")
+            axis.loglog(*zip(*points, strict=True), marker=marker, ls=dashes, label=ours.get(name, name))
         axis.set(xlabel=f"{NAMES[variable]} (log scale)", title=fixed[variable])
         axis.grid(alpha=0.3)
         legend_beside(axis)
     axes[0].set_ylabel("seconds per row (log scale)")
-    made.suptitle(f"exact optimum of several drafts and what it replaces; {machine}", fontsize=9)
+    made.suptitle(
+        "Time of the exact optimum of several drafts, beside general solvers of the same problem", fontsize=11
+    )
+    made.supxlabel(machine, fontsize=7, color="0.4")
     path.write_bytes(as_png(made))
 
 

@@ -16,6 +16,7 @@ from specsim.report.text import aligned
 
 SCHEMA = "specsim-chains/1"
 OFF = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1}  # of filters: what changes nothing
+COLOURS = ("C0", "C1", "C4", "black", "C5", "C9", "C6", "C7")
 OFFSET = 0.12  # of a gamma: two bars at one place cannot be read
 
 
@@ -160,8 +161,10 @@ def drawn(record: dict[str, Any]) -> Any:
         shown += [(right, rows, what, f"{rule}, {what}") for what in ("tau", "speed")]
     for i, (axis, rows, what, name) in enumerate(shown):
         gammas, entries = np.array([row["gamma"] for row in rows]), [row[what] for row in rows]
-        look = {"color": f"C{i}", "markersize": 4}
-        axis.plot(gammas, [e["predicted"] for e in entries], ("-", "--")[i % 2], color=f"C{i}", label=name)
+        # Red and green look alike to many readers.
+        colour = COLOURS[i % len(COLOURS)]
+        look = {"color": colour, "markersize": 4}
+        axis.plot(gammas, [e["predicted"] for e in entries], ("-", "--")[i % 2], color=colour, label=name)
         values, aside = [e["measured"] for e in entries], gammas + (OFFSET, -OFFSET)[i % 2]
         axis.errorbar(aside, values, report.bars(entries), fmt="os"[i % 2], capsize=2, alpha=0.7, **look)
     left.set(title="tau (tokens per target call)")

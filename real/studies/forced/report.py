@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from real.studies.forced.measure import Timing
 
 SCHEMA = "specsim-forced/1"
+DASHES, MARKS = ("-", "--", "-.", ":"), ("o", "s", "^", "D")
 HEAD = ["gamma", "tau", "cycle, ms\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured", "\nerror"]
 
 
@@ -94,10 +95,14 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`."""
     figure, (axis,) = pictures.figure(7, 3.8)
-    for colour, run in enumerate(record["runs"]):
+    for i, run in enumerate(record["runs"]):
         gammas = [r["gamma"] for r in run["rows"]]
-        axis.plot(gammas, [r["speedup"]["predicted"] for r in run["rows"]], color=f"C{colour}", label=_name(run))
-        axis.plot(gammas, [r["speedup"]["measured"] for r in run["rows"]], "o", color=f"C{colour}")
+        # Dashes and marks tell settings apart where colours are not seen.
+        dashes, mark = DASHES[i % len(DASHES)], MARKS[i % len(MARKS)]
+        predicted = [r["speedup"]["predicted"] for r in run["rows"]]
+        axis.plot(gammas, predicted, dashes, color=f"C{i}")
+        axis.plot(gammas, [r["speedup"]["measured"] for r in run["rows"]], mark, color=f"C{i}")
+        axis.plot([], [], dashes, marker=mark, color=f"C{i}", label=_name(run))
     axis.axhline(1, color="black", linewidth=0.8)
     what = record["provenance"]
     title = f"shapes of {target_name(what)} (target) and {what['draft']} (draft), alpha = {what['alpha']:g} forced"
