@@ -33,6 +33,8 @@ from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewa
 from specsim.lengths.given_texts import tree_posterior
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
 from specsim.lengths.measures import convert_acceptance, survival_hazards
+from specsim.lengths.request_estimates import RequestEstimates, request_estimates
+from specsim.lengths.request_record import AcceptanceRecord, RequestAcceptance, request_of_blocks
 from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
 from specsim.logs.measures import LogAcceptance, log_acceptance
 from specsim.logs.read import read_log
@@ -89,6 +91,7 @@ from specsim.verify.sample_tree import verify_tree
 __version__: str
 
 __all__ = [
+    "AcceptanceRecord",
     "Automaton",
     "BlockChain",
     "Claim",
@@ -103,6 +106,8 @@ __all__ = [
     "ModelShape",
     "Prediction",
     "Replanner",
+    "RequestAcceptance",
+    "RequestEstimates",
     "Service",
     "SharedTokens",
     "Speed",
@@ -183,7 +188,9 @@ __all__ = [
     "relative_costs",
     "renewal",
     "replanner",
+    "request_estimates",
     "request_law",
+    "request_of_blocks",
     "request_times",
     "residual",
     "roofline",

@@ -11,7 +11,8 @@ from specsim.commands.json_form import interval, one_or_many
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
-    from specsim.logs.measures import LogAcceptance, Measure
+    from specsim.base.intervals import Measure
+    from specsim.logs.measures import LogAcceptance
     from specsim.logs.record import EngineLog
     from specsim.report.forms import Form, Table
 
@@ -23,6 +24,7 @@ EXAMPLES = examples(
 WORDS = {
     "tau": "tokens per target call (tau, the mean acceptance length)",
     "drafted_tau": "tokens per target call that had drafts",
+    "mean_tau": "mean over requests of their own tokens per target call",
     "coverage": "share of the target calls that had drafts",
     "kept": "drafts kept per call",
     "draft_rate": "share of drafts kept (the acceptance rate of most engines)",
@@ -36,7 +38,12 @@ ROUNDED = 0.005
 class Log(NamedTuple):
     """The options of `specsim log`."""
 
-    file: Annotated[Path, typer.Argument(help="Log of vLLM, SGLang, llama.cpp, TensorRT-LLM, or ours.")]
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Log, answers or metrics of vLLM, SGLang, llama.cpp, TensorRT-LLM, aiperf, Spec-Bench, or ours."
+        ),
+    ]
     length: Annotated[int | None, typer.Option(help="Longest block, if the log does not say it.")] = None
     drafted_share: Annotated[
         float | None,
@@ -129,7 +136,8 @@ def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -
             for i, (tried, accepted, hazard, (low, high)) in enumerate(parts, 1)
         ]
         lines += ["", [*head, *rows]]
-        lines += ["", "hazard: the share kept of those that came to it, so all before it were kept; blocks independent"]
+        basis = "blocks independent" if acceptance.hazards.tau_error is None else "intervals over requests"
+        lines += ["", f"hazard: the share kept of those that came to it, so all before it were kept; {basis}"]
     notes = list(acceptance.notes)
     if (coverage := acceptance.measures.get("coverage")) is not None:
         notes.append(f"plan these drafts with --draft ngram (or suffix) and --drafted-share {coverage.value:.3g}")

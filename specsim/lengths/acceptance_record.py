@@ -17,6 +17,8 @@ from specsim.base import check, limits
 from specsim.base.arrays import at, overlap
 from specsim.lengths.blocks import block_efficiency, renewal, text_survival
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, pool_texts
+from specsim.lengths.request_estimates import counts_of_steps, hazards_of_counts
+from specsim.lengths.request_record import AcceptanceRecord, PositionCounts
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
 
@@ -72,9 +74,9 @@ def as_acceptance(given: Any) -> Acceptance:
 
     Parameters
     ----------
-    given : Acceptance, float, array_like, HazardEstimate or callable
+    given : Acceptance, float, array_like, HazardEstimate, AcceptanceRecord or callable
         A number (the i.i.d. model, declared by giving it), a curve of hazards of shape (n,), hazards counted in a log,
-        or a function that gives one of these for each gamma.
+        acceptance by request, or a function that gives one of these for each gamma.
 
     Returns
     -------
@@ -95,6 +97,10 @@ def as_acceptance(given: Any) -> Acceptance:
         return given
     if isinstance(given, HazardEstimate):
         return from_counts(given)
+    if isinstance(given, AcceptanceRecord):
+        counted, words = counts_of_steps(given)
+        by_length = from_function(lambda gamma: hazards_of_counts(PositionCounts(*counted[:, :, :gamma])), words)
+        return by_length._replace(longest=int((counted[0].sum(axis=0) > 0).cumprod().sum()))
     if callable(given):
         return from_function(given)
     # `from_alpha` refuses a bool.

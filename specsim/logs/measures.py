@@ -9,23 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, limits
-from specsim.base.intervals import wilson
+from specsim.base.intervals import Measure, wilson
 from specsim.base.results import result
 from specsim.lengths.hazards import HazardEstimate
-from specsim.lengths.measures import convert_acceptance
+from specsim.logs.conversions import KINDS, LogTau, measures_of_tau
 from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
+from specsim.logs.request_measures import (
+    add_request_measures,
+    counted_requests,
+    request_error,
+    request_hazards,
+    request_notes,
+)
 
-KINDS = ("tau", "kept", "draft_rate", "output_share", "alpha")
 # From so many drafts on it is implausible that none, or fewer than one in a thousand, was accepted.
 MANY_DRAFTS, RARE = 64, 1e-3
-
-
-class Measure(NamedTuple):
-    """A number of a log and its interval; low and high are None if the log does not have the error."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 @result("measures")
@@ -34,8 +32,9 @@ class LogAcceptance(NamedTuple):
 
     measures: tau and what follows from it, by the names of `convert_acceptance`; where some steps
     are known to have had no draft, tau is of all steps, drafted_tau of those with one, and coverage
-    their share. hazards: counted by position of blocks with drafts, None where the log has no
-    positions. length: drafts of a block, in the mean. fixed: whether every block has that many.
+    their share; mean_tau, where the log has requests, is the mean of their own tau. hazards: counted
+    by position of blocks with drafts, None where the log has no positions. length: drafts of a block,
+    in the mean. fixed: whether every block has that many.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     LogAcceptance
         With positions, tau has Greenwood's error; with totals only, the largest that any law of lengths in [0, gamma]
         can have (Bhatia and Davis); with a printed mean, that of its spread over the lines, if there are several.
-        Blocks count as independent.
+        Blocks count as independent, unless the log has requests: then errors are the jackknife's over these.
 
     Raises
     ------
@@ -121,11 +120,13 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
         if length is None and not run.kept:
             notes.append("intervals need the most drafts that a block may have: --length")
     # Hazards, and tau with what follows from it.
-    hazards = _hazards(run, z) if run.kept and run.blocks else None
-    if hazards is not None and not fixed:
-        notes.append("positions count blocks that never drafted so far as rejections: hazards are lower bounds")
+    hazards = request_hazards(run, level)
+    if hazards is None and run.kept and run.blocks:
+        hazards = _hazards(run, z)
+        if not fixed:
+            notes.append("positions count blocks that never drafted so far as rejections: hazards are lower bounds")
     notes += implausible(run)
-    measures = _measures(log_tau(run, length=length), gamma if fixed else mean, z)
+    measures = measures_of_tau(log_tau(run, length=length), gamma if fixed else mean, z)
     if run.tau is not None and run.accepted is not None and run.drafted:
         # Drafts accepted behind the end of an answer: tau does not say how many were accepted.
         measures["draft_rate"] = Measure(run.accepted / run.drafted, None, None)
@@ -134,27 +135,11 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
         notes.append(UNKNOWN_COVERAGE)
     if is_sparse(run):
         measures = _of_all_steps(run, measures, z)
+    measures = add_request_measures(run, measures, level)
+    notes += request_notes(run)
     if run.blocks is None and run.accepted is None:
         notes.append("blocks are not counted: the interval is that of the printed means")
     return LogAcceptance(measures, hazards, gamma if fixed else mean, fixed, tuple(dict.fromkeys(notes)))
-
-
-def _measures(tau: LogTau, gamma: float, z: float) -> dict[str, Measure]:
-    """Tau and the measures that follow from it, for blocks of gamma drafts."""
-    low = high = None
-    if tau.error is not None:
-        low, high = max(tau.value - z * tau.error, 1.0), min(tau.value + z * tau.error, gamma + 1.0)
-    measures = {}
-    for kind in KINDS:
-        if gamma == round(gamma) and gamma >= 1:
-            ends = [None if v is None else _convert(v, kind, int(gamma)) for v in (tau.value, low, high)]
-        elif kind == "alpha":
-            # Blocks of several lengths: the i.i.d. acceptance has no formula.
-            continue
-        else:
-            ends = [None if v is None else _plain(v, kind, gamma) for v in (tau.value, low, high)]
-        measures[kind] = Measure(float(ends[0] or 0.0), ends[1], ends[2])
-    return measures
 
 
 def _of_all_steps(run: EngineLog, of_blocks: dict[str, Measure], z: float) -> dict[str, Measure]:
@@ -164,7 +149,7 @@ def _of_all_steps(run: EngineLog, of_blocks: dict[str, Measure], z: float) -> di
     share of steps with a draft.
     """
     steps = per_step(run)
-    of_steps = _measures(log_tau(steps), steps.length or 0.0, z)
+    of_steps = measures_of_tau(log_tau(steps), steps.length or 0.0, z)
     measures = {"tau": of_steps["tau"], "drafted_tau": of_blocks["tau"]}
     measures["coverage"] = Measure(run.coverage or 0.0, None, None)
     for kind in KINDS[1:]:
@@ -188,7 +173,9 @@ def implausible(run: EngineLog) -> list[str]:
 
 
 def counted_run(run: EngineLog, length: int | None) -> EngineLog:
-    """Return the run with its blocks counted by the argument `length`, where the log prints totals alone."""
+    """Return the run with its blocks counted by the argument `length`, where the log does not say how many it had."""
+    if run.requests is not None:
+        return counted_requests(run, length)
     totals = run.drafted and run.blocks is None and run.tau is None and run.accepted is not None
     if not totals or length is None or run.drafted is None or run.drafted % length:
         return run
@@ -197,19 +184,19 @@ def counted_run(run: EngineLog, length: int | None) -> EngineLog:
     return run._replace(blocks=blocks, length=float(length), notes=(*run.notes, note))
 
 
-class LogTau(NamedTuple):
-    """Tokens per target call and its standard error, None if the log does not have it."""
-
-    value: float
-    error: float | None
-
-
 def log_tau(run: EngineLog, *, length: float | None = None) -> LogTau:
     """Tokens per target call of a run by its printed mean or its counts, over steps that had a draft.
 
     A mean that is printed beside counts goes first: drafts accepted behind the end of an answer are
-    counted, and not emitted.
+    counted, and not emitted. Where the log has requests, the error is that over requests.
     """
+    tau = _tau_of_totals(run, length)
+    error = request_error(run.requests)
+    return tau if error is None else tau._replace(error=error)
+
+
+def _tau_of_totals(run: EngineLog, length: float | None) -> LogTau:
+    """Tokens per target call of a run, with the error of independent blocks."""
     gamma = run.length if run.length is not None else length
     if run.blocks and run.accepted is not None:
         if run.kept and run.tau is None:
@@ -276,13 +263,3 @@ def _hazards(run: EngineLog, z: float) -> HazardEstimate:
     came, accepted = came[:seen], np.array(run.kept[:seen])
     intervals = np.array([wilson(int(k), int(n), z) for k, n in zip(accepted, came, strict=True)])
     return HazardEstimate(accepted / came, intervals.reshape(-1, 2), came, accepted)
-
-
-def _convert(tau: float, kind: str, gamma: int) -> float:
-    """A measure of blocks of one length from tau, cut to what that length allows."""
-    return convert_acceptance(min(max(tau, 1.0), gamma + 1.0), kind="tau", to=kind, gamma=gamma)
-
-
-def _plain(tau: float, kind: str, gamma: float) -> float:
-    """A measure of blocks of several lengths, gamma in the mean, from tau."""
-    return {"tau": tau, "kept": tau - 1, "draft_rate": (tau - 1) / gamma if gamma else 0.0}.get(kind, (tau - 1) / tau)

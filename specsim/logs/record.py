@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from specsim.base.results import result
 from specsim.latency import Timing
+from specsim.lengths.request_record import AcceptanceRecord, with_all_steps
 
 # No count of a log is larger, and no time but 0 smaller (in milliseconds) or larger: what is computed stays finite.
 LARGEST, SMALLEST = 1e15, 1e-12
@@ -29,7 +30,8 @@ class EngineLog(NamedTuple):
     kept draft 1, 2, ... and all before it. tau: tokens per target call where the log prints it. token: of one sequence.
     cycle: one draft-verify cycle. draft, verify, overhead: its parts, where the engine times them. notes: what a reader
     must know of the numbers. coverage: the share of decoding steps that had a draft, where counts are of those only, as
-    with drafts looked up in the text; 1 where counts are of all steps, None where the log does not say it.
+    with drafts looked up in the text; 1 where counts are of all steps, None where the log does not say it. requests:
+    the same counts request by request, where the log has them.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class EngineLog(NamedTuple):
     overhead: Timing | None = None
     notes: tuple[str, ...] = ()
     coverage: float | None = 1.0
+    requests: AcceptanceRecord | None = None
 
 
 def timing(samples: Sequence[float]) -> Timing | None:
@@ -149,7 +152,9 @@ def per_step(run: EngineLog) -> EngineLog:
     length = None if run.drafted is None else run.drafted / steps
     note = f"{100 * run.coverage:.3g} % of the steps had a draft; a cycle is a step, with a draft or without"
     verified = None if length is None else length + 1
-    return run._replace(blocks=steps, length=length, verified=verified, tau=None, notes=(*run.notes, note))
+    requests = None if run.requests is None else with_all_steps(run.requests)
+    notes = (*run.notes, note)
+    return run._replace(blocks=steps, length=length, verified=verified, tau=None, notes=notes, requests=requests)
 
 
 def clusters(sizes: Sequence[float]) -> list[list[int]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.logs.measures import LogTau
+from specsim.logs.conversions import LogTau
 from specsim.logs.record import shown
 from specsim.speed.prediction import Estimate
 from specsim.speed.terms import Observation, Terms, in_steps, known, solve

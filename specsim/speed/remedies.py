@@ -10,7 +10,8 @@ import numpy as np
 
 from specsim.lengths.acceptance_record import as_acceptance
 from specsim.lengths.measures import convert_acceptance
-from specsim.logs.measures import LogTau, log_tau
+from specsim.logs.conversions import LogTau
+from specsim.logs.measures import log_tau
 from specsim.logs.record import EngineLog, is_sparse, shown
 from specsim.speed.prediction import WIDEST
 from specsim.speed.terms import PLAIN, STEP, Terms, in_steps, known

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from specsim.base import check
 from specsim.latency import Timing
-from specsim.logs.measures import LogTau, log_tau
+from specsim.logs.conversions import LogTau
+from specsim.logs.measures import log_tau
 from specsim.logs.record import DENSE, EngineLog, shown
 from specsim.speed.parts import OTHER_RUN, implausible_speedup
 from specsim.speed.prediction import Estimate, interval

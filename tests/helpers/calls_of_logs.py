@@ -16,6 +16,7 @@ LOG = Path(__file__).with_name("runs.csv")  # of our own format, off and on
 
 def calls_of_logs() -> dict[str, dict[str, Any]]:
     off, *on = specsim.read_log(LOG)
+    requests = tuple(specsim.request_of_blocks([n, 1, 0], 2) for n in (0, 1, 2))
     shared = specsim.shared_tokens("abc", "cxa")
     return {
         "diagnose": {"off": [off], "on": on},
@@ -23,6 +24,8 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
         "log_acceptance": {"run": on[0]},
         "penalize": {"logits": [2.0, 1.0, 0.0], "counts": [0, 1, 2], "presence_penalty": 0.5},
         "read_log": {"path": str(LOG)},
+        "request_estimates": {"record": specsim.AcceptanceRecord(requests), "cycle": 1.5},
+        "request_of_blocks": {"accepted": [0, 1, 2], "drafted": [2, 2, 2]},
         "shared_tokens": {"target": ["a", "b", "c"], "draft": ["c", "x", "a"]},
         "translated_draft": {"q": [0.1, 0.3, 0.6], "shared": shared, "vocab": 3},
         "vocabulary_bound": {"p": [0.5, 0.3, 0.2], "shared": shared},

@@ -265,4 +265,10 @@ def test_the_folder_is_the_list() -> None:
         "TensorRT-LLM",
         "own",
         "per-request metrics",
+        "SGLang answers",
+        "TensorRT-LLM perf_metrics",
+        "aiperf",
+        "Spec-Bench",
+        "traces",
+        "speculators",
     }

@@ -1,0 +1,103 @@
+"""SGLang's answers: `meta_info` of one request each, with `spec_verify_ct` and what was accepted.
+
+Seen in sgl-project/sglang#3152 (`spec_verify_ct`), #11441 (`spec_accept_length`, `spec_accept_rate`), #13754
+(`spec_accept_token_num`, `spec_draft_token_num`), #18332 (`spec_accept_histogram`) and #33518, which calls them
+`spec_num_correct_drafts`, `spec_num_proposed_drafts` and `spec_correct_drafts_histogram`. `spec_accept_length` is
+completion tokens over verifying passes, so it counts the first token, which comes from the prompt's pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from specsim.base.reading import is_stream
+from specsim.lengths.request_record import LengthCounts, RequestAcceptance
+from specsim.logs.acceptance_metrics import named, whole_number
+from specsim.logs.record import EngineLog, number
+from specsim.logs.request_runs import run_of_requests
+from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
+
+NAME = "SGLang answers"
+EXPECTS = "JSON of an answer with spec_verify_ct"
+STEPS = "spec_verify_ct"
+ACCEPTED = ("spec_num_correct_drafts", "spec_accept_token_num", "spec_accepted_drafts", "spec_accepted_tokens")
+DRAFTED = ("spec_num_proposed_drafts", "spec_draft_token_num", "spec_proposed_drafts", "spec_draft_tokens")
+HISTOGRAMS = ("spec_correct_drafts_histogram", "spec_accept_histogram")
+# Levels of an answer at which meta_info may stand.
+DEEPEST = 6
+
+
+def knows(text: str) -> bool:
+    """Return whether a file is of this format."""
+    return f'"{STEPS}"' in text and (text.lstrip()[:1] in "[{" or is_stream(text))
+
+
+def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    """Return the one run of a file: the last counts of every answer."""
+    counts, requests = list[Counts](), list[RequestAcceptance]()
+    for event, (answer, name) in enumerate(pieces(text, source)):
+        for place, held in enumerate(_meta_infos(answer, DEEPEST)):
+            request = _request(held, f"{source}: answer {event}")
+            key = str(held.get("id", f"{name}, choice {choice(answer) + place}"))
+            requests.append(request)
+            counts.append(Counts(key, {STEPS: request.blocks, "accepted drafts": request.accepted}))
+    answers = [requests[i] for i in last_places(counts, source)]
+    if not sum(request.blocks for request in answers):
+        raise ValueError(f"{source} has no verifying pass ({STEPS} is 0); expected answers with speculation")
+    notes = note_of(len(requests), len(answers))
+    return (run_of_requests(answers, "SGLang", source, notes=notes),)
+
+
+def _meta_infos(value: Any, deepest: int) -> Iterator[dict[str, Any]]:
+    """Yield every object of an answer that counts verifying passes."""
+    if isinstance(value, dict) and STEPS in value:
+        yield value
+    elif deepest and isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _meta_infos(part, deepest - 1)
+
+
+def _request(held: dict[str, Any], place: str) -> RequestAcceptance:
+    """Return the counts of one answer; ValueError where they contradict each other."""
+    blocks = whole_number(held[STEPS], f"{place}: {STEPS}")
+    tokens = named(held, ("completion_tokens",), place)
+    accepted, drafted = named(held, ACCEPTED, place), named(held, DRAFTED, place)
+    # The histogram, which leaves out the zeros behind its last count.
+    name = next((name for name in HISTOGRAMS if held.get(name)), None)
+    rows: tuple[LengthCounts, ...] = ()
+    if name is not None:
+        if not isinstance(held[name], list):
+            raise ValueError(f"{place}: {name} is no list; expected passes that accepted 0, 1, ... drafts")
+        counts = [whole_number(count, f"{place}: {name}") for count in held[name]]
+        total = sum(n * count for n, count in enumerate(counts))
+        if sum(counts) != blocks or accepted not in (None, total):
+            raise ValueError(
+                f"{place}: {name} has {sum(counts)} passes and {total} accepted drafts, the answer {blocks} and "
+                f"{accepted if accepted is not None else 'no number'}; they differ"
+            )
+        accepted = total
+        length = drafted // blocks if drafted and blocks and drafted % blocks == 0 else len(counts) - 1
+        counts += [0] * (length + 1 - len(counts))
+        rows = (LengthCounts(len(counts) - 1, tuple(counts)),) if blocks else ()
+    if accepted is None:
+        if tokens is None:
+            raise ValueError(f"{place} has neither accepted drafts nor completion_tokens beside {STEPS}")
+        accepted = max(tokens - 1 - blocks, 0)
+    _check_tokens(tokens, blocks, accepted, len(rows[0].counts) if rows else accepted, place)
+    context = named(held, ("prompt_tokens",), place)
+    plain = None if tokens is None else max(tokens - 1 - blocks - accepted, 0)
+    latency = held.get("e2e_latency")
+    seconds = None if latency is None else number(str(latency), f"{place}: e2e_latency")
+    return RequestAcceptance(
+        blocks, accepted, drafted, rows, plain_steps=plain, tokens=tokens, context=context, seconds=seconds
+    )
+
+
+def _check_tokens(tokens: int | None, blocks: int, accepted: int, room: int, place: str) -> None:
+    """ValueError if passes emitted more tokens than the answer has, but for the last block, which may be cut."""
+    if tokens is not None and blocks + accepted > tokens + room:
+        raise ValueError(
+            f"{place}: {blocks} passes with {accepted} accepted drafts emit {blocks + accepted} tokens, and the answer "
+            f"has {tokens}; expected no more, so what is counted is not known"
+        )
