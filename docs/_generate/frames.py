@@ -13,7 +13,9 @@ def frame_pictures(app: Sphinx, doctree: nodes.document) -> None:
     """Put each picture that stands by itself into a frame, which `site.css` lets scroll; those of the gallery stay."""
     for image in list(doctree.findall(nodes.image)):
         # A link around a picture belongs to it; a paragraph of nothing else is a frame already.
-        outer = image.parent if isinstance(image.parent, nodes.reference) else image
+        outer = image
+        while isinstance(outer.parent, nodes.Inline) and len(outer.parent) == 1:
+            outer = outer.parent
         parent = outer.parent
         if isinstance(parent, nodes.paragraph) and len(parent) == 1 and GALLERY not in parent.parent.get("classes", []):
             parent["classes"].append(FRAME)

@@ -28,15 +28,18 @@ def framed(frames: ModuleType, *parts: nodes.Node, classes: tuple[str, ...] = ()
     document = new_document("page")
     document += place
     frames.frame_pictures(None, document)
-    holders = [image.parent for image in document.findall(nodes.image)]
-    outer = [holder.parent if isinstance(holder, nodes.reference) else holder for holder in holders]
-    return [holder.get("classes", []) for holder in outer]
+    found = []
+    for holder in (image.parent for image in document.findall(nodes.image)):
+        while isinstance(holder, nodes.Inline):
+            holder = holder.parent
+        found.append(holder.get("classes", []))
+    return found
 
 
 def test_a_picture_by_itself_has_a_frame(frames: ModuleType) -> None:
     assert framed(frames, nodes.image(uri="a.svg")) == [["picture"]]
     assert framed(frames, nodes.paragraph("", "", nodes.image(uri="a.png"))) == [["picture"]]
-    linked = nodes.reference("", "", nodes.image(uri="a.png"), refuri="page")
+    linked = nodes.reference("", "", nodes.inline("", "", nodes.image(uri="a.png")), refuri="page")
     assert framed(frames, nodes.paragraph("", "", linked)) == [["picture"]]
 
 
