@@ -1,6 +1,7 @@
 """Is it really lossless? A harness that judges other people's verifiers, by the strongest evidence that can be had.
 
-`judge(subject)` gives a `Report` with a `Verdict` for every property; a `Subject` says what is called and how.
+`judge(subject)` gives a `Report` with a `Verdict` for every property; a `Subject` says what is
+called and how.
 """
 
 from specsim.conform.judgement import judge

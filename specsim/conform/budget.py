@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from specsim.base import clock
 from specsim.conform.cases import Case
 
-# A Monte Carlo observation that decides nothing yet takes at most this part of the time left: 1 / MONTE_CARLO.
+# A Monte Carlo observation that decides nothing yet takes at most this part of the time left: 1 /
+# MONTE_CARLO.
 MONTE_CARLO = 4
 # An exact observation takes at most 1 / EXACT of the time left.
 EXACT = 3
-# Where others wait, an exact observation takes up to this many times an equal share, if that is less.
+# Where others wait, an exact observation takes up to this many times an equal share, if that is
+# less.
 SLACK = 3
 # A case of which only an exact law counts takes at most 1 / BRIEF of the time left.
 BRIEF = 10
@@ -78,8 +80,8 @@ class Budget:
     def begin_sampling(self, *, is_minor: bool) -> tuple[float, float]:
         """Begin a Monte Carlo observation, which must end at `until`; return its begin and the end of its fair share.
 
-        It ends at its fair share once it decides something. A minor one, beside which another property decides, has
-        only a part of the time.
+        It ends at its fair share once it decides something. A minor one, beside which another
+        property decides, has only a part of the time.
         """
         begun, left = clock.now(), max(self.left(), MONTE_CARLO * LEAST)
         if is_minor:

@@ -20,9 +20,11 @@ from specsim.conform.timeout import OutOfTime, within
 from specsim.forking.programs import own_generators, scripted
 from specsim.forking.programs.jax_keys import TRANSFORMED
 
-# So many rows of a batch take no longer than a call; a call of JAX with no more rows than that is not filled up.
+# So many rows of a batch take no longer than a call; a call of JAX with no more rows than that is
+# not filled up.
 FEW = 8
-# Calls after which a subject that stores random numbers should have used up the numbers of a script.
+# Calls after which a subject that stores random numbers should have used up the numbers of a
+# script.
 LEFT_OVER = 3000
 # Number of calls that are made twice, and once more as rows of one call.
 CHECKED = 12
@@ -54,7 +56,8 @@ class Caller:
         # Whether a call has come back, and of what shapes: JAX compiles anew for each.
         self._has_answered = False
         self._shapes: set[Any] = set()
-        # Whether a key decides the answer, and whether rows are what single calls give; None: not known yet.
+        # Whether a key decides the answer, and whether rows are what single calls give; None: not
+        # known yet.
         self._decides: bool | None = None
         self._serves: bool | None = None
         self._programs = Programs(subject)
@@ -171,8 +174,8 @@ class Caller:
     def _guarded(self, rows: int = 1) -> AbstractContextManager[None]:
         """Guard a call: one that hangs is broken; one that was begun too late, or has many rows, only ends the time.
 
-        The first may use all of the time: it may import or compile the half of a library. So may the first of every
-        shape where JAX compiles.
+        The first may use all of the time: it may import or compile the half of a library. So may
+        the first of every shape where JAX compiles.
         """
         patience = self._budget.patience if rows <= FEW else math.inf
         return within(patience, max(self._budget.left(), 0) + self._budget.grace, early=self._has_answered)

@@ -20,7 +20,8 @@ Mask = Callable[[Text, int], Array]
 CERTAIN = 39
 # Kinds of subjects that take a prompt.
 PROMPTED = ("decoder", "drafter")
-# Kinds of subjects that are handed laws, so that every vocabulary can be tried; a model may have one of its own.
+# Kinds of subjects that are handed laws, so that every vocabulary can be tried; a model may have
+# one of its own.
 ROWS = ("step", "chain", "tree")
 # The usual prompt; both end tokens of `truncation` are in it.
 PROMPT = (0, 1)
@@ -56,7 +57,8 @@ class Case(NamedTuple):
     mask: Mask | None = None
     # The order in which the sampling parameters are applied.
     order: tuple[str, ...] = ORDER
-    # Frequencies would not show the error that the case is for: it is left out where there is no exact law.
+    # Frequencies would not show the error that the case is for: it is left out where there is no
+    # exact law.
     exact_only: bool = False
 
     def p(self, text: Text) -> Array:
@@ -91,8 +93,8 @@ def logits(law: Array) -> Array:
 def large(subject: Subject) -> Iterator[Case]:
     """Yield single drafts on more tokens, each of which is drafted too often in one of the cases.
 
-    They are for subjects that are handed laws. A certain draft is each token in turn. Trees: the smallest shape, on
-    eight tokens.
+    They are for subjects that are handed laws. A certain draft is each token in turn. Trees: the
+    smallest shape, on eight tokens.
     """
     # A small tree on eight tokens.
     size, evens = sizes(subject)[0], tuple(range(0, EIGHT, 2))
@@ -117,8 +119,8 @@ def large(subject: Subject) -> Iterator[Case]:
 def between(subject: Subject) -> Iterator[Case]:
     """Yield cases of some 13, 25 and 50 tokens, all but one of which are drafted too often.
 
-    They are for subjects that are handed laws. A certain draft, or one of several, is the likeliest token. JAX compiles
-    anew for each vocabulary, so that it has only the last.
+    They are for subjects that are handed laws. A certain draft, or one of several, is the likeliest
+    token. JAX compiles anew for each vocabulary, so that it has only the last.
     """
     vocabs = drawn_vocabs(subject)
     single = subject.kind in ("step", "chain") and sizes(subject)[0] == 1 and subject.takes_q
@@ -203,9 +205,10 @@ def undrafted(
 def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
     """Yield laws on three tokens that depend on the text: positive ones, some with zeros; without warping, peaked ones.
 
-    Laws with zeros follow a prompt, if the subject takes one, and peaked laws a long one. Four drafts or nodes and more
-    are on two tokens only. Where laws are handed over, one is on five tokens, two on eight, one on many, and three on
-    numbers of tokens that the subject's name decides; a chain that takes 0 drafts has a case without drafts.
+    Laws with zeros follow a prompt, if the subject takes one, and peaked laws a long one. Four
+    drafts or nodes and more are on two tokens only. Where laws are handed over, one is on five
+    tokens, two on eight, one on many, and three on numbers of tokens that the subject's name
+    decides; a chain that takes 0 drafts has a case without drafts.
     """
     # Positive laws, and laws with zeros, at every size.
     untied = truncates(sampling_params)

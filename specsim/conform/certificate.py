@@ -1,4 +1,4 @@
-"""A certificate: what was judged, with the hash of its source; it holds for that source and no other.
+"""Certificates: reports with the hashes of the judged sources; a certificate holds for those sources and no others.
 
 It carries a digest of all else in it, so that an edit by hand is noticed; it is not signed.
 """
@@ -26,12 +26,14 @@ from specsim.conform.verdict import ORDER, STATUS, Report, Verdict
 
 # Bytes of the largest certificate that is read.
 LARGEST = 64 * 2**20
-SHOWN = 12  # names of files in a list of them
-SAID = ("property", "outcome", "evidence", "reach", "words")  # of a verdict, which its outcome in words needs
+# Largest number of names of files in a list of them.
+SHOWN = 12
+# Fields of a verdict that the outcome in words is made of.
+VERDICT_FIELDS = ("property", "outcome", "evidence", "reach", "words")
 
 
 class NotHeld(Exception):
-    """A certificate is of something else than what is installed, or what it certifies did not pass."""
+    """A certificate is of other code than what is installed, or what it certifies did not pass."""
 
     def __init__(self, words: str, status: int = 2) -> None:
         super().__init__(words)
@@ -59,7 +61,10 @@ class Held(NamedTuple):
 
 
 def drafted(module: ModuleType, subjects: Iterable[Subject], before: Iterable[str] | None = None) -> Draft:
-    """The sources of a file's subjects, hashed; `before` are the names in sys.modules before the file was read."""
+    """Return the hashed sources of a file's subjects.
+
+    `before` are the names in sys.modules before the file was read.
+    """
     chosen, loaded = tuple(subjects), tuple(since(before) if before is not None else ())
     return Draft(module, chosen, loaded, *_hashed(module, chosen, loaded))
 
@@ -70,22 +75,25 @@ def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -
     Files that were imported only while the subject ran are among them.
     """
     check_writable(path)
+    # The sources as they are now, after the judgement.
     loaded = [*draft.loaded, *(Path(file) for report in reports for file in report.loaded)]
-    found, versions = _hashed(draft.module, draft.subjects, loaded)
-    changed = [name for name, digest in draft.sources.items() if found.get(name) != digest]
+    hashes, versions = _hashed(draft.module, draft.subjects, loaded)
+    changed = [name for name, digest in draft.sources.items() if hashes.get(name) != digest]
     if changed:
         raise NotHeld(f"{', '.join(changed)} changed while it was judged: nothing is certified")
-    held = {
+
+    # The digest is of all else.
+    content = {
         "subjects": [subject.name for subject in draft.subjects],
-        "sources": found,
+        "sources": hashes,
         "versions": versions,
         "specsim": specsim.__version__,
         "python": platform.python_version(),
         "false_alarm": false_alarm,
-        "reports": [as_json(one) for one in reports],
+        "reports": [as_json(report) for report in reports],
     }
-    write_bytes(path, (json.dumps(held | {"digest": _digest(held)}, indent=1) + "\n").encode())
-    return found
+    write_bytes(path, (json.dumps(content | {"digest": _digest(content)}, indent=1) + "\n").encode())
+    return hashes
 
 
 def check(
@@ -98,53 +106,64 @@ def check(
 ) -> Held:
     """Describe the code that a certificate holds for.
 
-    NotHeld unless its sources are still the same, it is of the `subject` (by default of all that the file has), and
-    every one passed, by the `properties`, too. ValueError for a file that is no certificate, or was edited.
+    NotHeld unless its sources are still the same, it is of the `subject` (by default of all that
+    the file has), and every one passed, by the `properties`, too. ValueError for a file that is no
+    certificate, or was edited.
     """
-    held = _read(path)
-    handed = registry.subjects_or_reason(module)
-    if isinstance(handed, str):
-        raise NotHeld(f"the subject cannot be had here: {handed}")
+    content = _read(path)
+    subjects = registry.subjects_or_reason(module)
+    if isinstance(subjects, str):
+        raise NotHeld(f"the subject cannot be had here: {subjects}")
     if subject is not None:
-        handed = [registry.one_of(handed, subject)]
-    names = [one.name for one in handed]
+        subjects = [registry.one_of(subjects, subject)]
+    names = [wanted.name for wanted in subjects]
 
-    # Is it of what is installed?
-    if held["subjects"] != [one["subject"] for one in held["reports"]]:
+    # Does it judge every subject that it names, and the one that is asked for?
+    if content["subjects"] != [report["subject"] for report in content["reports"]]:
         raise NotHeld(f"{path} does not judge every subject that it names")
-    if subject is None and held["subjects"] != names:
-        raise NotHeld(f"{path} certifies {_several(held['subjects'])}, not {_several(names)}: name one by --subject")
-    if subject is not None and names[0] not in held["subjects"]:
-        raise NotHeld(f"{path} certifies {_several(held['subjects'])}, not {names[0]}")
-    found, versions = _hashed(module, handed, since(before) if before is not None else ())
-    found |= _found_again(held["sources"].keys() - found.keys(), Path(str(module.__file__)))
-    versions |= {name: _version(name) for name in held["versions"].keys() - versions.keys()}
-    for what, now, then in (("source", found, held["sources"]), ("version", versions, held["versions"])):
-        for name in [*then, *(now.keys() - then.keys())]:
-            if now.get(name) != then.get(name):
-                raise NotHeld(f"{path} certifies another {what} of {name}: {then.get(name)}, not {now.get(name)}")
+    if subject is None and content["subjects"] != names:
+        raise NotHeld(f"{path} certifies {_several(content['subjects'])}, not {_several(names)}: name one by --subject")
+    if subject is not None and names[0] not in content["subjects"]:
+        raise NotHeld(f"{path} certifies {_several(content['subjects'])}, not {names[0]}")
+
+    # Are the sources the same, and the versions of what they import?
+    hashes, versions = _hashed(module, subjects, since(before) if before is not None else ())
+    hashes |= _hashes_of_imported(content["sources"].keys() - hashes.keys(), Path(str(module.__file__)))
+    versions |= {name: _version(name) for name in content["versions"].keys() - versions.keys()}
+    for what, installed, certified in (
+        ("source", hashes, content["sources"]),
+        ("version", versions, content["versions"]),
+    ):
+        for name in [*certified, *(installed.keys() - certified.keys())]:
+            if installed.get(name) != certified.get(name):
+                raise NotHeld(
+                    f"{path} certifies another {what} of {name}: {certified.get(name)}, not {installed.get(name)}"
+                )
 
     # Did it pass?
-    reports = [one for one in held["reports"] if one["subject"] in names]
-    for one in reports:
-        if one["outcome"] not in ("lossless", "lossy by design"):
-            raise NotHeld(f"{path} says of {one['subject']}: {one['outcome']}", STATUS.get(one["outcome"], 2))
-    judged = [[verdict["property"] for verdict in one["verdicts"]] for one in reports]
+    reports = [report for report in content["reports"] if report["subject"] in names]
+    for report in reports:
+        if report["outcome"] not in ("lossless", "lossy by design"):
+            raise NotHeld(f"{path} says of {report['subject']}: {report['outcome']}", STATUS.get(report["outcome"], 2))
+    judged = [[verdict["property"] for verdict in report["verdicts"]] for report in reports]
     common = [name for name in judged[0] if all(name in others for others in judged)]
     for name in properties:
         if name not in common:
             raise NotHeld(f"{path} says nothing of the property {name}: it is of {', '.join(common)}")
-    return Held(names, [outcome(_report(one)) for one in reports], common, held["sources"], held["versions"])
+    return Held(
+        names, [outcome(_report(report)) for report in reports], common, content["sources"], content["versions"]
+    )
 
 
-def _report(held: dict[str, Any]) -> Report:
+def _report(fields: dict[str, Any]) -> Report:
     """Return as much of a report as its outcome in words needs."""
-    verdicts = [Verdict(held["subject"], **{name: one[name] for name in SAID}) for one in held["verdicts"]]
-    return Report(held["subject"], tuple(verdicts), held.get("complete") is True)
+    subject = fields["subject"]
+    verdicts = [Verdict(subject, **{name: verdict[name] for name in VERDICT_FIELDS}) for verdict in fields["verdicts"]]
+    return Report(subject, tuple(verdicts), fields.get("complete") is True)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names of files in words.
+    """Return names of files in words.
 
     >>> listed(["mine.py", "engine.py"])
     'mine.py, engine.py'
@@ -157,71 +176,84 @@ def listed(names: Iterable[str]) -> str:
 def _hashed(
     module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Path]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Hashes of own files by their labels, and versions of distributions."""
+    """Return (hashes of the user's files by their labels, versions of distributions)."""
     found = sources(module, subjects, loaded)
-    out: dict[str, str] = {}
+    hashes: dict[str, str] = {}
+    # The module's file comes first. Two files of one name in two folders are told apart by their
+    # folders.
     first = Path(str(module.__file__)).resolve()
     for path in sorted(found.own, key=lambda path: (path != first, str(path))):
         name = label(path)
-        while name in out:  # two files of one name in two folders
+        while name in hashes:
             name = f"{path.parents[name.count('/')].name}/{name}"
-        out[name] = _hash(path)
-    if found.specsim or registry.is_ours(module):  # it is what all of the package makes of it
+        hashes[name] = _hash(path)
+
+    # A rule of ours depends on all of specsim.
+    if found.specsim or registry.is_ours(module):
         root = Path(specsim.__file__).parent
-        out["all of specsim"] = _digest({str(file.relative_to(root)): _hash(file) for file in root.rglob("*.py")})
+        hashes["all of specsim"] = _digest({str(file.relative_to(root)): _hash(file) for file in root.rglob("*.py")})
+
+    # An adapter is of all files of its distribution.
     distribution = str(vars(module).get("DISTRIBUTION", ""))
     versions = found.versions
     if distribution:
         files = {str(file): Path(str(file.locate())) for file in metadata.files(distribution) or []}
-        hashes = {name: _hash(file) for name, file in files.items() if file.suffix in CODE and file.is_file()}
-        out[f"all of {distribution}"] = _digest(hashes)
+        code = {name: _hash(file) for name, file in files.items() if file.suffix in CODE and file.is_file()}
+        hashes[f"all of {distribution}"] = _digest(code)
         versions = versions | {distribution: metadata.version(distribution)}
-    return out, versions
+    return hashes, versions
 
 
-def _found_again(names: Iterable[str], near: Path) -> dict[str, str]:
-    """Hashes of files that were imported only while the subject ran, found by the names of their modules."""
-    out = {}
+def _hashes_of_imported(names: Iterable[str], beside: Path) -> dict[str, str]:
+    """Return hashes of files that were imported only while the subject ran, located by the names of their modules."""
+    hashes = {}
     for name in names:
         parts = name.partition(".")[0].removesuffix("/__init__").split("/")
-        for path in origins(".".join(parts), near):
+        for path in origins(".".join(parts), beside):
             if label(path) == name and path.is_file():
-                out[name] = _hash(path)
-    return out
+                hashes[name] = _hash(path)
+    return hashes
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The content of a certificate, in which every name that is read is of its type; ValueError otherwise."""
+    """Return the content of a certificate, in which every name that is read is of its type; ValueError otherwise."""
     wrong = ValueError(f"{path} is no certificate of specsim conform")
     if path.exists() and not path.is_file():
         raise wrong
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path} has more than {LARGEST // 2**20} MiB: that is no certificate")
     try:
-        held = parsed_json(path.read_text(encoding="utf-8"), str(path))
-        digest, reports = held.pop("digest"), held["reports"]
-        texts = [digest, *held["subjects"]]
+        content = parsed_json(path.read_text(encoding="utf-8"), str(path))
+        digest, reports = content.pop("digest"), content["reports"]
+
+        # Everything that must be a text.
+        texts = [digest, *content["subjects"]]
         for name in ("sources", "versions"):
-            texts += [part for pair in held[name].items() for part in pair]
+            texts += [part for pair in content[name].items() for part in pair]
+
+        # Outcomes are known ones, and that of a report is made of its verdicts'.
         for report in reports:
             texts += [report["subject"], report["outcome"]]
-            texts += [one[name] for one in report["verdicts"] for name in SAID]
-            outcomes = [report["outcome"], *(one["outcome"] for one in report["verdicts"])]
+            texts += [verdict[name] for verdict in report["verdicts"] for name in VERDICT_FIELDS]
+            outcomes = [report["outcome"], *(verdict["outcome"] for verdict in report["verdicts"])]
             if not set(outcomes) <= set(ORDER) or _report(report).outcome != report["outcome"]:
                 raise wrong
-        if not 0 < held["false_alarm"] < 1 or len(set(held["subjects"])) != len(held["subjects"]):
+
+        # The rate of false alarms is one, and no subject stands twice.
+        if not 0 < content["false_alarm"] < 1 or len(set(content["subjects"])) != len(content["subjects"]):
             raise wrong
-        edited = digest != _digest(held)
+        edited = digest != _digest(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong from None
     if not reports or not all(isinstance(text, str) and text.isprintable() for text in texts):
         raise wrong
     if edited:
         raise ValueError(f"{path} was edited: its digest is of other content")
-    return dict(held)
+    return dict(content)
 
 
 def _version(distribution: str) -> str | None:
+    """Return the version of a distribution, None if it is not installed."""
     try:
         return metadata.version(distribution)
     except (metadata.PackageNotFoundError, ValueError):
@@ -229,13 +261,15 @@ def _version(distribution: str) -> str | None:
 
 
 def _several(names: list[str]) -> str:
+    """Return names in words."""
     return ", ".join(names) or "nothing"
 
 
-def _digest(held: Mapping[str, Any]) -> str:
+def _digest(value: Mapping[str, Any]) -> str:
     """Return the digest of a JSON value: equal before it is written and after it is read, in any order of keys."""
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -9,29 +9,34 @@ from xml.etree import ElementTree as xml
 from specsim.conform.report import ending, line, outcome, short
 from specsim.conform.verdict import ALL, ORDER, Report, Verdict
 
-# How a verdict ends a test; what is undecided is skipped, as under pytest.
+# Verdict -> the element that ends its test. Tests of other verdicts that did not pass are skipped,
+# as under pytest.
 ENDS = {"convicted": "failure", "vacuous": "failure", "broken": "error"}
 PASSED = ("lossless", "lossy by design")
+# Colours of the badge, by outcome; all other outcomes are grey.
 COLOURS = {"lossless": "brightgreen", "lossy by design": "green", "convicted": "red", "broken": "red"}
 OTHERS = "lightgrey"
+# Text on the left of the badge, and name of the JUnit suites.
 LABEL = "specsim conform"
 BAD_INPUT = "bad input"
 
 
 def as_junit(reports: Sequence[Report]) -> str:
-    """JUnit XML: a suite for every subject, a test for every property.
+    """Return JUnit XML: a suite for every subject, a test for every property.
 
     >>> as_junit([Report("mine", (Verdict("mine", "joint", "lossless"),))]).count("<testcase")
     1
     """
     root = xml.Element("testsuites", name=LABEL)
     for report in reports:
+        # The suite of a subject, with its counts and its outcome.
         ends = [_end(report, verdict) for verdict in report.verdicts]
         counts = {name + "s": str(ends.count(name)) for name in ("failure", "error")}
         about = {"name": plain(report.subject), "tests": str(len(ends)), "skipped": str(ends.count("skipped"))}
         suite = xml.SubElement(root, "testsuite", about | counts | {"time": f"{report.seconds:.3f}"})
         about_all = xml.SubElement(suite, "properties")
         xml.SubElement(about_all, "property", name="outcome", value=plain(outcome(report)))
+        # Its tests: passed ones print their evidence, others name the reason.
         for verdict, end in zip(report.verdicts, ends, strict=True):
             case = xml.SubElement(suite, "testcase", classname=plain(report.subject), name=verdict.property)
             if verdict.outcome in PASSED:
@@ -44,7 +49,7 @@ def as_junit(reports: Sequence[Report]) -> str:
 
 
 def as_badge(reports: Sequence[Report]) -> dict[str, Any]:
-    """The worst outcome of all subjects, as the endpoint of shields.io reads it.
+    """Return the worst outcome of all subjects, as the endpoint of shields.io reads it.
 
     >>> as_badge([Report("mine", (Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts"),))])["message"]
     'lossless where tried (scripted up to V=3, 2 drafts)'
@@ -79,12 +84,12 @@ def badge_of_bad_input() -> dict[str, Any]:
 
 
 def plain(text: str) -> str:
-    """A text without the characters that XML has no way to write."""
-    return "".join(one for one in text if one in "\t\n" or (one >= " " and not "\ud800" <= one <= "\udfff"))
+    """Return a text without the characters that XML has no way to write."""
+    return "".join(char for char in text if char in "\t\n" or (char >= " " and not "\ud800" <= char <= "\udfff"))
 
 
 def _end(report: Report, verdict: Verdict) -> str:
-    """The element that ends a test; none where it passed, and all of its report was judged."""
+    """Return the element that ends a test; an empty text where it passed, and all of its report was judged."""
     if verdict.outcome in PASSED:
         return "" if report.complete else "skipped"
     return ENDS.get(verdict.outcome, "skipped")

@@ -1,7 +1,8 @@
 """The law of a subject whose uniforms are an argument.
 
-`coins` divides the cube of uniforms into boxes, and takes a box for uniform where its random points agree. If the law
-is wrong, it is estimated again with more points per box, until an error hidden in boxes cannot explain the distance.
+`coins` divides the cube of uniforms into boxes, and takes a box for uniform where its random points
+agree. If the law is wrong, it is estimated again with more points per box, until an error hidden in
+boxes cannot explain the distance.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ HIDDEN = 0.01
 def observed(trial: Trial, case: Case, choices: list[Input], until: float, agreed: int = 0) -> Observation:
     """Return the law of a case by its coins.
 
-    If the law differs from the target's, re-estimate it with more random points per box, until an error hidden inside
-    boxes would explain the difference with probability at most `delta`.
+    If the law differs from the target's, re-estimate it with more random points per box, until an
+    error hidden inside boxes would explain the difference with probability at most `delta`.
     """
     # Mix the laws of all drafts; coins of float32 subjects are float32.
     law: dict[Answer, float] = {}
@@ -42,9 +43,10 @@ def observed(trial: Trial, case: Case, choices: list[Input], until: float, agree
         add(law, box_law.law, choice.weight)
     if marks != own_generators.marks(trial.caller.generators):
         raise NotReproducible(own_generators.DRAWN)
-    seen = Observation(case, law, "coins", runs, rounding=trial.findings.rounding, given=tuple(choices))
+    seen = Observation(case, law, "coins", runs, rounding=trial.findings.rounding, drafted=tuple(choices))
 
-    # (1 - distance)^asked <= delta: so many points per box must agree. A drafter returns its goal itself.
+    # (1 - distance)^asked <= delta: so many points per box must agree. A drafter returns its goal
+    # itself.
     is_drafter = trial.subject.kind == "drafter"
     wrong = HIDDEN if is_drafter else distance(seen.joint(case.length), seen.goal(case.length))
     asked = math.ceil(-math.log(trial.findings.delta) / wrong) if wrong > seen.rounding else 0

@@ -1,4 +1,4 @@
-"""The front door for subjects: what is declared of one can be meant, or one error says what cannot."""
+"""The validation of subjects: every field of one has a value that it can have, or one error names the first other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from specsim.base import check, limits
 from specsim.conform.subject import ORDER, Subject
 from specsim.trees import topology
 
-# How the drafts of several candidates hang together, beside the draft schemes.
+# The scheme of trees that are several whole paths, which is no file of `specsim/draft`.
 PATHS = "paths"
 OPTIONAL_CALLS = ("coins", "paths", "batch")
 
 
 def validate(value: Any) -> Subject:
-    """The subject, if every field has a value that it can have; TypeError or ValueError that names the first other."""
+    """Return the subject if every field has a value that it can have; else raise an error that names the first other.
+
+    TypeError for a value of another type, ValueError for another value.
+    """
     subject: Subject = check.record(value, "subject", Subject)
+    # The name and what is called.
     _text(subject.name, "subject.name")
     if not subject.name.strip() or not subject.name.isprintable():
         raise ValueError(f"subject.name must be printable and not empty, got {check.shown(subject.name)}")
@@ -39,7 +43,7 @@ def validate(value: Any) -> Subject:
             raise TypeError(f"{field}{name} must be True or False, got {check.shown(value)}")
         if hint is str:
             _text(value, field + name)
-        if known and all(isinstance(one, str) for one in known):
+        if known and all(isinstance(choice, str) for choice in known):
             _one_of(value, known, field + name)
     _one_of(subject.needs_device, ("", "cuda"), f"{field}needs_device")
 
@@ -59,17 +63,20 @@ def validate(value: Any) -> Subject:
 
 
 def _text(value: Any, name: str) -> None:
+    """Refuse a value that is no text."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, got {check.shown(value)}")
 
 
 def _one_of(value: Any, known: Sequence[str], name: str) -> None:
+    """Refuse a value that is not among the known ones."""
     _text(value, name)
     if value not in known:
-        raise ValueError(f"{name} is {value!r}; known: {', '.join(one or 'an empty text' for one in known)}")
+        raise ValueError(f"{name} is {value!r}; known: {', '.join(choice or 'an empty text' for choice in known)}")
 
 
 def _several(value: Any, name: str, least: int = 0) -> Sequence[Any]:
+    """Return the value if it is a tuple or list of at least `least` entries."""
     if not isinstance(value, tuple | list):
         raise TypeError(f"{name} must be a tuple, got {check.shown(value)}")
     if len(value) < least:
@@ -78,12 +85,13 @@ def _several(value: Any, name: str, least: int = 0) -> Sequence[Any]:
 
 
 def _dtype(value: Any, arrays: str, name: str) -> None:
+    """Refuse the name of a type of numbers that the library does not have."""
     known = ("float64", "float32", "float16", *(() if arrays == "numpy" else ("bfloat16",)))
     _one_of(value, known, name)
 
 
 def _shape(value: Any, name: str) -> None:
-    """The parents of a tree: each node hangs below the root, -1, or a node before it."""
+    """Refuse parents of no tree: each node hangs below the root, -1, or a node before it."""
     for parent in _several(value, name, least=1):
         check.integer(parent, name, -1, limits.MAX_DRAFTS)
     topology.shape(list(value), name)

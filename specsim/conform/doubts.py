@@ -1,9 +1,10 @@
 """Before a law that is not the target's convicts anybody: is it a law at all, and is it more than rounding?
 
-A script sees no other randomness than its own, and a law that it found may be one draw of the subject's. If a lossless
-subject has the law of a path's results by such a draw, a run along the path ends otherwise with some probability, and
-over the paths that convict, in proportion to their weight, with probability at least d: by how much their outcome comes
-too often, over how often it comes. So n = ln(1/delta) / d runs all agree with probability delta at most.
+A script sees no other randomness than its own, and a law that it found may be one draw of the
+subject's. If a lossless subject has the law of a path's results by such a draw, a run along the
+path ends otherwise with some probability, and over the paths that convict, in proportion to their
+weight, with probability at least d: by how much their outcome comes too often, over how often it
+comes. So n = ln(1/delta) / d runs all agree with probability delta at most.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ NEW = (0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1)
 # Why a law does not convict: empty where it does, AGAIN where the case has to be observed anew.
 Doubt = str
 AGAIN = "again"
-# Batches of the same rows, whose frequencies vary over the calls where rows depend on each other; and the rows of each.
+# Batches of the same rows, whose frequencies vary over the calls where rows depend on each other;
+# and the rows of each.
 CALLS = 16
 ROWS = 250
 # Fewest batches from which something is learnt, if the time ends.
@@ -137,7 +139,8 @@ def runs_asked(trial: Trial, share: float) -> int:
 
 def _by_script(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]:
     """Return the runs along convicting paths that agreed, and the runs that must."""
-    # Of the runs along convicting paths, a fraction `share` would end otherwise if the law were one draw.
+    # Of the runs along convicting paths, a fraction `share` would end otherwise if the law were one
+    # draw.
     likely, share = _outcome(trial, seen, wrong)
     asked = runs_asked(trial, share)
 
@@ -163,7 +166,8 @@ def _by_script(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]
 def agreed(trial: Trial, paths: list[tuple[Any, scripted.Path, float]], asked: int) -> int:
     """Return how many runs along paths, drawn by their weights, agreed in the time; NotReproducible if one does not.
 
-    A path is (program, path, weight); after a few runs it is known whether there is time for as many as are asked for.
+    A path is (program, path, weight); after a few runs it is known whether there is time for as
+    many as are asked for.
     """
     weights = np.array([weight for *_, weight in paths])
     rng, done, begun = np.random.default_rng(trial.caller.seed), 0, clock.now()
@@ -184,7 +188,8 @@ def agreed(trial: Trial, paths: list[tuple[Any, scripted.Path, float]], asked: i
 def _outcome(trial: Trial, seen: Observation, wrong: float) -> tuple[Callable[[Answer], float], float]:
     """Return how likely a convicting outcome is after an answer, and the share of runs that hidden randomness changes.
 
-    It is the text that comes too often by the largest factor; of drafts, or where no text does, whatever is seen.
+    It is the text that comes too often by the largest factor; of drafts, or where no text does,
+    whatever is seen.
     """
     if trial.subject.kind == "drafter":
         return (lambda answer: 1.0), wrong
@@ -207,7 +212,7 @@ def _by_coins(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]:
     asked = runs_asked(trial, wrong)
     until = clock.now() + trial.budget.left() / SHARE
     try:
-        estimate = coin_laws.observed(trial, seen.case, list(seen.given), until, asked)
+        estimate = coin_laws.observed(trial, seen.case, list(seen.drafted), until, asked)
     except scripted.TooLong:
         return 0, asked
     except scripted.NotScriptable as reason:
@@ -230,7 +235,8 @@ def _keeps_rows(trial: Trial, case: Case) -> bool:
 def _computes_in_float32(trial: Trial, seen: Observation, observe: Observe) -> bool:
     """Return whether the subject takes float64, and has the same law when its inputs were rounded to float32 before.
 
-    A decoder may draw drafts from the rows as they are: of it those of the target alone are rounded, too.
+    A decoder may draw drafts from the rows as they are: of it those of the target alone are
+    rounded, too.
     """
     if not trial.findings.is_float64 or not (trial.subject.logits or _is_rounded(seen.case)):
         return False

@@ -110,8 +110,9 @@ def is_batched(trial: Trial, case: Case) -> bool:
 def neighboured(trial: Trial, case: Case, seed: int) -> Iterator[Draw]:
     """Open draw(n): n answers of the rows of batches, so that a row in another's place is seen.
 
-    A coin decides for every row whether its tokens are called by the next ones' numbers, which is undone in its answer:
-    rows of two laws stand at random places beside each other, and every row is counted.
+    A coin decides for every row whether its tokens are called by the next ones' numbers, which is
+    undone in its answer: rows of two laws stand at random places beside each other, and every row
+    is counted.
     """
     rng, caller = np.random.default_rng(seed), trial.caller
     plain, moved_on = inputs(trial.subject, case), inputs(trial.subject, rolled(case))

@@ -41,6 +41,7 @@ class Findings:
     """
 
     def __init__(self, subject: Subject, delta: float, kinds: Sequence[Evidence] | None = None) -> None:
+        # Evidence, with the laws and reasons that it gave.
         by_default: list[Evidence] = ["scripted", "Monte Carlo"]
         if subject.randomness == "coins":
             by_default.insert(1, "coins")

@@ -1,4 +1,4 @@
-"""Which cases a subject is looked at in: what it does not take, and what would show nothing, is left out."""
+"""The cases that a subject is judged in: those that it does not take, and those that show nothing, are left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
 from specsim.forking.programs import scripted
 
-# Tokens that every subject must take.
+# Size of the largest vocabulary that every subject must take.
 SMALL = 5
 
 
@@ -23,12 +23,13 @@ def through(trial: Trial, cases: Iterable[Case]) -> Iterator[Case]:
 
     Those that were not seen yet share the time with the cases of the properties that follow.
     """
-    own = list(cases)
-    for i, case in enumerate(own):
+    all_cases = list(cases)
+    for i, case in enumerate(all_cases):
         if not takes(trial, case):
             continue
-        sharing = {key_of(one) for one in (*own[i:], *trial.budget.ahead) if not one.exact_only}
-        trial.budget.share_among(len(sharing - trial.findings.seen.keys()))
+        # Cases that were not seen yet, of this property and of those that follow, share the time.
+        waiting = {key_of(other) for other in (*all_cases[i:], *trial.budget.ahead) if not other.exact_only}
+        trial.budget.share_among(len(waiting - trial.findings.seen.keys()))
         yield case
 
 
@@ -40,7 +41,8 @@ def takes(trial: Trial, case: Case) -> bool:
 def _takes_vocabulary(trial: Trial, case: Case) -> bool:
     """Return whether a call takes the case's vocabulary.
 
-    One that raises twice may have a table of some size, and one that does not come back a program for few tokens.
+    A subject that raises twice may have a table of some size; one that does not come back may be a
+    program for few tokens.
     """
     vocab, findings = case.target.vocab, trial.findings
     if findings.is_slow(vocab):
@@ -48,6 +50,8 @@ def _takes_vocabulary(trial: Trial, case: Case) -> bool:
     if vocab <= SMALL or trial.budget.left() <= 0 or findings.is_tried(vocab):
         return vocab not in findings.untaken
     findings.try_vocabulary(vocab)
+    # A first call of this size. An error that does not come again is the subject's: it depends on
+    # the run.
     broken = _probed(trial, case)
     if isinstance(broken, TooSlow):
         findings.note_slow(vocab, str(broken))

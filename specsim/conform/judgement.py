@@ -22,12 +22,14 @@ from specsim.conform.verdict import ALL, LARGER, Report, Verdict
 PROPERTIES = "specsim.conform.properties"
 # The properties that tell the most, in order; the others follow by name.
 FIRST = ("vacuity", "marginal", "joint", "bound")
-# The property that is asked last, and only if nothing convicted before: it looks for errors that the others cannot see.
+# The property that is asked last, and only if nothing convicted before: it looks for errors that
+# the others cannot see.
 LAST = "larger"
 DECIDED = ("convicted", "lossy by design", "broken")
 # Fraction of the budget for the call that is under way when it ends.
 GRACE = 0.1
-# Seconds of the processor that one call may use before it is called broken; the first one may use the whole budget.
+# Seconds of the processor that one call may use before it is called broken; the first one may use
+# the whole budget.
 PATIENCE = 10.0
 # Seconds of the longest budget.
 LONGEST = 1e6
@@ -48,7 +50,8 @@ def judge(
 ) -> Report:
     """Judge a subject: a verdict for every property, whatever it does.
 
-    An interruption (Ctrl-C) ends the judgement; what was said before is the report, which is not complete.
+    An interruption (Ctrl-C) ends the judgement; what was said before is the report, which is not
+    complete.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Cases beyond the sizes that are judged exactly, made so that shares of tokens tell what is wrong.
 
-Tokens have roles. Of *even* ones p and q are the same. *Refused* ones are drafted often, and the target hardly emits
-them; *missing* ones are what it emits instead, and are hardly drafted. So a refused token that comes out was kept
-though it should not have been, and an even one in its place was drawn from p and not from what is left of it. After
-every token the roles move on, so that a row in another's place is seen; how likely a role is stays the same.
+Tokens have roles. Of *even* ones p and q are the same. *Refused* ones are drafted often, and the
+target hardly emits them; *missing* ones are what it emits instead, and are hardly drafted. So a
+refused token that comes out was kept though it should not have been, and an even one in its place
+was drawn from p and not from what is left of it. After every token the roles move on, so that a row
+in another's place is seen; how likely a role is stays the same.
 """
 
 from __future__ import annotations
@@ -27,20 +28,22 @@ EVEN, REFUSED, MISSING = range(len(ROLES))
 HALVES = 2
 # The vocabulary has four quarters, by the numbers of tokens.
 QUARTERS = 4
-# Tokens of most of the cases; one more than a power of two, so that the last tile of a kernel is not full.
+# Tokens of most of the cases; one more than a power of two, so that the last tile of a kernel is
+# not full.
 VOCAB = 65
 # Tokens of the largest one.
 LARGEST = 1000
 # Probability of all tokens that the target hardly emits, and of those that are hardly drafted.
 RARE = 0.002
-# Probability of drafting a refused token in one place, by how many places or candidates follow each other: so that the
-# last of them is reached often enough.
+# Probability of drafting a refused token in one place, by how many places or candidates follow each
+# other: so that the last of them is reached often enough.
 ALONE, CANDIDATES, TREE, BLOCK = 0.5, 0.6, 0.3, 0.15
 # Of a certain draft, the probability of refusing it in a block.
 CERTAIN = 0.25
 # Numbers of drafts that are tried of a chain or decoder that names none.
 LONGER = (6, 8)
-# A tree of eight nodes that is tried of a subject that names no shapes: three siblings, and paths of three.
+# A tree of eight nodes that is tried of a subject that names no shapes: three siblings, and paths
+# of three.
 WIDER = (-1, -1, -1, 0, 0, 1, 3, 6)
 # Rows that tokens are followed by: as many turns of one.
 TURNS = 8
@@ -140,7 +143,8 @@ def _by_quarter(kinds: Array) -> Array:
 def shares(large_case: Large, texts: list[Text]) -> list[Share]:
     """Return how often tokens of each kind were seen, and should have been; the target continues the emitted texts.
 
-    They are counted in every place, in the first place where a token is not even, and by number in the first place.
+    They are counted in every place, in the first place where a token is not even, and by number in
+    the first place.
     """
     # The kind of every emitted token: its row is turned by the token before it.
     length, places = large_case.case.length, range(large_case.case.length)

@@ -1,7 +1,8 @@
-"""The arrays of a subject's library: what it is passed in them, and what it returns as NumPy's.
+"""Arrays of the subject's library: arguments are made in it, and returned values are made NumPy's.
 
-A JAX function takes its random numbers from a key, an argument: two calls with one key give the same. JAX's own setting
-decides whether laws are float64 and drafts int64 (`jax_enable_x64`), or float32 and int32.
+A JAX function takes its random numbers from a key, an argument: two calls with one key give the
+same. JAX's own setting decides whether laws are float64 and drafts int64 (`jax_enable_x64`), or
+float32 and int32.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from specsim.conform.subject import Subject
 from specsim.forking.programs.scripted import Generator
 from specsim.types import Array
 
-# The generator of all keys: rows of a batch draw from it what they draw alone, which is not so of all of JAX's.
+# The generator of all keys: rows of a batch draw from it what they draw alone, which is not so of
+# all of JAX's.
 THREEFRY = "threefry2x32"
 # Numbers of 32 bits in one of its keys.
 WORDS = 2
@@ -24,6 +26,7 @@ WORDS = 2
 
 def missing(subject: Subject) -> str:
     """Return why a subject's library or device cannot be had here; an empty text if it can."""
+    # JAX.
     if subject.arrays == "jax":
         try:
             import jax
@@ -31,6 +34,7 @@ def missing(subject: Subject) -> str:
             return "jax is not installed: install the extra `jax` (specsim-llm[jax])"
         has_cuda = subject.needs_device != "cuda" or jax.default_backend() == "gpu"
         return "" if has_cuda else "it needs a CUDA device"
+    # torch, which also says whether there is a CUDA device.
     if subject.arrays == "torch" or subject.needs_device:
         try:
             import torch
@@ -88,6 +92,7 @@ def booleans(subject: Subject, mask: Array) -> Any:
 
 
 def _as_they_are(subject: Subject, values: Array) -> Any:
+    """Return an array of NumPy in the subject's library, with its type."""
     if subject.arrays == "torch":
         import torch
 

@@ -1,9 +1,10 @@
 """Which error of the museum a convicted subject resembles: exhibits are run at the inputs where it went wrong.
 
-Two programs with one law at every input compared cannot be told apart by what they emit: that is the strongest thing
-said. Where no exhibit has the law, symptoms are compared: which draft is kept too often or too rarely, what replaces a
-rejected one, whether the bonus is right. A failure that no single call shows is put beside the exhibits of its property
-that go wrong at the same input, and as far. Nothing else is guessed.
+Two programs with one law at every input compared cannot be told apart by what they emit: that is
+the strongest thing said. Where no exhibit has the law, symptoms are compared: which draft is kept
+too often or too rarely, what replaces a rejected one, whether the bonus is right. A failure that no
+single call shows is put beside the exhibits of its property that go wrong at the same input, and as
+far. Nothing else is guessed.
 """
 
 from __future__ import annotations
@@ -126,19 +127,19 @@ def _summary(
     by_likeness: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None
 ) -> Resemblance:
     """Return the resemblance in words: exhibits of the same law, else a few of the same symptoms, else none."""
-    same, alike = by_likeness["law"] or by_likeness["first"], by_likeness["symptoms"]
+    of_one_law, of_symptoms = by_likeness["law"] or by_likeness["first"], by_likeness["symptoms"]
     law = "the law" if by_likeness["law"] else "the first token's law"
     where = f"at all {len(probes)} inputs compared" if len(probes) > 1 else "at the input compared"
     details = f": {'; '.join(shown)}" if shown else ""
-    if len(same) == 1:
-        words = f"It has {law} of `{same[0]}` of the museum {where}: {find(same[0]).WRONG}"
-        return Resemblance(tuple(same), "law", words)
-    if same:
-        words = f"It has {law} of {_listed(same)} of the museum, which are alike {where}."
-        return Resemblance(tuple(same), "law", words)
-    if 0 < len(alike) <= FEW:
-        words = f"It resembles {_listed(alike)} of the museum in its symptoms, not in its law{details}."
-        return Resemblance(tuple(alike), "symptoms", words)
+    if len(of_one_law) == 1:
+        words = f"It has {law} of `{of_one_law[0]}` of the museum {where}: {find(of_one_law[0]).WRONG}"
+        return Resemblance(tuple(of_one_law), "law", words)
+    if of_one_law:
+        words = f"It has {law} of {_listed(of_one_law)} of the museum, which are alike {where}."
+        return Resemblance(tuple(of_one_law), "law", words)
+    if 0 < len(of_symptoms) <= FEW:
+        words = f"It resembles {_listed(of_symptoms)} of the museum in its symptoms, not in its law{details}."
+        return Resemblance(tuple(of_symptoms), "symptoms", words)
     return Resemblance((), "nothing", f"It resembles no exhibit of the museum{details}.")
 
 
@@ -235,7 +236,8 @@ def _compared(
     """
     law, alike, explained, longest = True, True, False, False
 
-    # Compare law and symptoms at every input; an exhibit that is right where the subject is wrong explains nothing.
+    # Compare law and symptoms at every input; an exhibit that is right where the subject is wrong
+    # explains nothing.
     for mine in probes:
         length = _length(subject, exhibit, mine.case)
         theirs = exhibits.observe(exhibit, mine.case, until) if length else None

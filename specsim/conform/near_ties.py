@@ -1,8 +1,9 @@
-"""A greedy text that differs from plain decoding: is it a near tie, which rounding decides, or an error?
+"""Near ties: does a greedy text differ from plain decoding by rounding, or by an error?
 
-Both texts come from the same weights by two paths: decoding computes the logits after one token, verifying after
-several at once, and the two round differently. Where the margin between the two tokens is not above twice the largest
-difference of the paths, either token may be the likeliest; where it is, no rounding excuses the other one.
+Both texts come from the same weights by two paths: decoding computes the logits after one token,
+verifying after several at once, and the two round differently. Where the margin between the two
+tokens is not above twice the largest difference of the paths, either token may be the likeliest;
+where it is, no rounding excuses the other one.
 """
 
 from __future__ import annotations
@@ -14,27 +15,33 @@ import numpy as np
 
 from specsim.base import check, limits
 
-Logits = Callable[[tuple[int, ...]], Any]  # of a text, prompt included -> (V,)
+# A text, prompt included -> the logits after it, (V,).
+Logits = Callable[[tuple[int, ...]], Any]
 
 
 class Difference(NamedTuple):
-    """The first token at which two texts differ: the margin in logits there, and how far the two paths are apart."""
+    """The first token at which two texts differ, and what a near tie is judged by.
 
-    place: int  # of the first token that differs, 0 after the prompt
-    tokens: tuple[int, int]  # of the plain text, of the other
-    margin: float  # logit of the first less that of the second, by decoding
-    paths: float  # largest difference of log-probabilities between decoding and verifying
+    `place` counts from 0, right after the prompt; `tokens` are that of the plain text and that of
+    the other. `margin` is the logit of the first less that of the second, by decoding. `paths` is
+    the largest difference of log-probabilities between decoding and verifying.
+    """
+
+    place: int
+    tokens: tuple[int, int]
+    margin: float
+    paths: float
 
     @property
     def near(self) -> bool:
-        """Whether rounding alone explains it."""
+        """Whether rounding alone explains the difference: each of the two logits may be off by `paths`."""
         return self.margin <= 2 * self.paths
 
     def __str__(self) -> str:
-        said = "a near tie" if self.near else "no tie"
+        verdict = "a near tie" if self.near else "no tie"
         return (
-            f"{said}: at token {self.place} {self.tokens[1]} instead of {self.tokens[0]}, margin {self.margin:.3g} in "
-            f"logits, decoding and verifying {self.paths:.3g} apart"
+            f"{verdict}: at token {self.place} {self.tokens[1]} instead of {self.tokens[0]}, "
+            f"margin {self.margin:.3g} in logits, decoding and verifying {self.paths:.3g} apart"
         )
 
 
@@ -67,7 +74,8 @@ def first_difference(
 
     References
     ----------
-    Yuan et al. 2025, arXiv:2506.09501: greedy texts of one model differ between batch sizes, for rounding.
+    Yuan et al. 2025, arXiv:2506.09501: greedy texts of one model differ
+    between batch sizes, for rounding.
 
     Examples
     --------
@@ -77,29 +85,34 @@ def first_difference(
     >>> first_difference([0, 0], [0, 2], decode, verify).near
     False
     """
-    plain, other, prompt = (_text(*one) for one in ((plain, "plain"), (other, "other"), (prompt, "prompt")))
+    plain, other, prompt = _text(plain, "plain"), _text(other, "other"), _text(prompt, "prompt")
     for name, function in (("decode", decode), ("verify", verify)):
         if not callable(function):
             raise TypeError(f"{name} must be a function from a text to logits, got {check.shown(function)}")
+    # The first token that differs.
     place = next((i for i, (a, b) in enumerate(zip(plain, other, strict=False)) if a != b), None)
     if place is None:
         return None
+    # How far the two paths are apart, at most, up to there.
     apart = 0.0
     for i in range(place + 1):
         text = (*prompt, *plain[:i])
-        one, two = _normalised(decode(text), "decode"), _normalised(verify(text), "verify")
-        if one.shape != two.shape:
-            raise ValueError(f"decode gives logits of shape {one.shape} after {text}, verify {two.shape}")
-        live = np.isfinite(one) & np.isfinite(two)
-        apart = max(apart, float(np.abs(one[live] - two[live]).max(initial=0.0)))
-    logits, tokens = _normalised(decode((*prompt, *plain[:place])), "decode"), (plain[place], other[place])
+        decoded = _normalised(decode(text), "decode")
+        verified = _normalised(verify(text), "verify")
+        if decoded.shape != verified.shape:
+            raise ValueError(f"decode gives logits of shape {decoded.shape} after {text}, verify {verified.shape}")
+        live = np.isfinite(decoded) & np.isfinite(verified)
+        apart = max(apart, float(np.abs(decoded[live] - verified[live]).max(initial=0.0)))
+    # The margin between the two tokens, by decoding.
+    logits = _normalised(decode((*prompt, *plain[:place])), "decode")
+    tokens = plain[place], other[place]
     if max(tokens) >= len(logits):
         raise ValueError(f"token {max(tokens)} is outside the vocabulary 0..{len(logits) - 1} of the logits")
     return Difference(place, tokens, float(logits[tokens[0]] - logits[tokens[1]]), apart)
 
 
 def _text(value: Any, name: str) -> tuple[int, ...]:
-    """Token ids as a tuple."""
+    """Return token ids as a tuple."""
     ids = check.tokens(value, name, limits.MAX_INTEGER)
     if ids.ndim != 1:
         raise TypeError(f"{name} must be a list of token ids, got {check.shown(value)}")
@@ -107,12 +120,12 @@ def _text(value: Any, name: str) -> tuple[int, ...]:
 
 
 def _normalised(logits: Any, name: str) -> Any:
-    """Log-probabilities, float64: a constant that is added to all logits is no difference."""
-    held = logits.detach().cpu().double().numpy() if hasattr(logits, "detach") else logits
+    """Return logits as log-probabilities, float64: a constant that is added to all logits makes no difference."""
+    values = logits.detach().cpu().double().numpy() if hasattr(logits, "detach") else logits
     try:
-        row = np.asarray(held, dtype=np.float64)
+        row = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must return logits (V,), got {check.shown(held)}") from None
+        raise TypeError(f"{name} must return logits (V,), got {check.shown(values)}") from None
     if row.ndim != 1 or not row.size:
         raise TypeError(f"{name} must return logits (V,), got an array of shape {row.shape}")
     top = row.max()

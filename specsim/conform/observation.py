@@ -31,17 +31,18 @@ class Observation(NamedTuple):
     # The programs of a scripted law, each with the probability of its drafts.
     programs: tuple[tuple[Program, float], ...] = ()
     # The inputs of a law by coins: all drafts that are possible.
-    given: tuple[Input, ...] = ()
-    # Whether frequencies are of the rows of batches, which are independent runs only if the rows are independent.
+    drafted: tuple[Input, ...] = ()
+    # Whether frequencies are of the rows of batches, which are independent runs only if the rows
+    # are independent.
     by_rows: bool = False
 
     def joint(self, length: int) -> dict[Text, float]:
         """Return the law of the first `length` tokens, where the target continues the emitted text."""
-        out: dict[Text, float] = {}
+        law: dict[Text, float] = {}
         for seen, mass in self.law.items():
             for text, chance in continued(self.case.p, seen.text[:length], length, self.case.end):
-                out[text] = out.get(text, 0.0) + mass * chance
-        return out
+                law[text] = law.get(text, 0.0) + mass * chance
+        return law
 
     def goal(self, length: int) -> dict[Text, float]:
         """Return the target's law of the first `length` tokens."""

@@ -19,13 +19,15 @@ from specsim.conform.trial import Trial
 from specsim.conform.verdict import Evidence
 from specsim.forking.programs import own_generators, scripted
 
-# Most paths of a case where the rows of batches could be counted instead: coins that are drawn up front have more.
+# Most paths of a case where the rows of batches could be counted instead: coins that are drawn up
+# front have more.
 MANY = 3000
 # Replays of the first paths in the first case: hidden randomness may be a single bit of a clock.
 REPLAYS = 14
 # Names that stand in an error which a stand-in for random numbers has caused.
 _OURS = ("Uniforms", "Exponentials", "Race")
-# program(call, random) returns the answer that several calls make together; call(case, input, random[, run]) makes one.
+# program(call, random) returns the answer that several calls make together; call(case, input,
+# random[, run]) makes one.
 Program = Callable[[Callable[..., Answer], Any], Answer]
 
 
@@ -100,7 +102,8 @@ def _observed(trial: Trial, case: Case, exact: bool) -> Observation:
         except scripted.NotScriptable as reason:
             findings.give_up(kind, str(reason))
         except scripted.TooLong as reason:
-            # With priority the case had enough time: cases that are as large would take too long, too.
+            # With priority the case had enough time: cases that are as large would take too long,
+            # too.
             if trial.budget.is_priority and not case.exact_only:
                 findings.note_too_long(kind, case)
             findings.note_once(f"not {kind} for {case.words}: {reason}")

@@ -1,6 +1,7 @@
-"""A report as one HTML file that needs nothing else: no script, no font, no picture, and no request to anybody.
+"""Reports as one HTML file that needs nothing else: no script, no font, no picture, and no request to anybody.
 
-Every word that a subject or its user chose is escaped where it enters a cell; nothing else is ever put between tags.
+Every word that a subject or its user chose is escaped where it enters a cell; nothing else is ever
+put between tags.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ import specsim
 from specsim.conform.report import measure, outcome, short, simple, unfinished_words
 from specsim.conform.verdict import Counterexample, Report, Verdict
 
-CODE = re.compile(r"`([^`<>]+)`")  # in a text that is escaped already
-SHOWN = 40  # outcomes of a counterexample
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser is told to ask nobody, too
+# Code between backticks, in a text that is escaped already.
+CODE = re.compile(r"`([^`<>]+)`")
+# Largest number of outcomes of a counterexample that are shown.
+SHOWN = 40
+# Content policy of the page: the browser sends no request, either.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# What each verdict means, in the order in which the page explains them.
 MEANING = {
     "lossless": "The property holds, as far as evidence and reach say.",
     "convicted": "It does not hold; a counterexample shows it.",
@@ -49,35 +54,40 @@ code, td.code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 
 
 def about(module: ModuleType | None = None) -> dict[str, str]:
-    """Versions of whatever had a part in a judgement."""
-    held = {"specsim": specsim.__version__, "Python": platform.python_version()}
-    held |= {name: metadata.version(name) for name in ("numpy", "torch", "jax") if name in sys.modules}
+    """Return the versions of everything that had a part in a judgement, by name."""
+    versions = {"specsim": specsim.__version__, "Python": platform.python_version()}
+    versions |= {name: metadata.version(name) for name in ("numpy", "torch", "jax") if name in sys.modules}
     distribution = str(vars(module).get("DISTRIBUTION", "")) if module is not None else ""
+    if not distribution:
+        return versions
     try:
-        return held | ({distribution: metadata.version(distribution)} if distribution else {})
+        return versions | {distribution: metadata.version(distribution)}
     except metadata.PackageNotFoundError:
-        return held | {distribution: "not installed"}
+        return versions | {distribution: "not installed"}
 
 
 def page(reports: Sequence[Report], facts: dict[str, str]) -> str:
-    """The page: facts (versions, rates, budget), then every report with its counterexamples.
+    """Return the page: every report with its counterexamples, then facts (versions, rates, budget).
 
     >>> page([Report("<mine>", ())], {"specsim": "1"}).count("&lt;mine&gt;")
     2
     """
     title = f"specsim conform: {', '.join(report.subject for report in reports)}"
-    said = [one for one in MEANING if any(one == v.outcome for r in reports for v in r.verdicts)]
+    outcomes = {verdict.outcome for report in reports for verdict in report.verdicts}
+    explained = [outcome for outcome in MEANING if outcome in outcomes]
     return "\n".join(
         [
+            # The head, with the policy and the style.
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+            # The reports, the meaning of their verdicts, and the versions.
             "<h1>Is it lossless?</h1>",
             *(part for report in reports for part in _report(report)),
             "<h2>What the verdicts mean</h2>",
-            _table((), ([_outcome(one), _cell(MEANING[one])] for one in said)),
+            _table((), ([_outcome(outcome), _cell(MEANING[outcome])] for outcome in explained)),
             "<h2>Made with</h2>",
             _table((), ([_cell(name), _cell(value, "code")] for name, value in facts.items())),
             "</body></html>\n",
@@ -86,6 +96,7 @@ def page(reports: Sequence[Report], facts: dict[str, str]) -> str:
 
 
 def _report(report: Report) -> Iterable[str]:
+    """Yield the parts of one report: its outcome, a table of verdicts, and the counterexamples."""
     where = short([report]).removeprefix(report.outcome)
     yield f"<h2><code>{escape(report.subject)}</code>: {_marked(report.outcome)}{escape(where)}</h2>"
     if where:
@@ -94,6 +105,7 @@ def _report(report: Report) -> Iterable[str]:
         yield f"<p>This is a part: {escape(unfinished_words(report))}.</p>"
     if report.resemblance is not None:
         yield f"<p>{_marked_up(report.resemblance.words)}</p>"
+    # The verdicts, then the counterexample of each that has one.
     head = ("property", "verdict", "evidence", "runs", "distance", "reach", "words")
     yield _table(head, map(_verdict_cells, report.verdicts))
     for verdict in report.verdicts:
@@ -119,58 +131,65 @@ def _verdict_cells(verdict: Verdict) -> list[str]:
 
 
 def _counterexample(shown: Counterexample) -> Iterable[str]:
-    given = (("p, the target", shown.p), ("q, the draft", shown.q), ("drafts, for example", shown.drafts))
-    rows = [[_cell(name), _cell(simple(value), "code")] for name, value in given if value is not None]
+    """Yield two tables: the input, and the outcomes whose probabilities differ most."""
+    # The input: laws, drafts and other arguments.
+    laws = (("p, the target", shown.p), ("q, the draft", shown.q), ("drafts, for example", shown.drafts))
+    rows = [[_cell(name), _cell(simple(value), "code")] for name, value in laws if value is not None]
     rows += [[_cell(name), _cell(words, "code")] for name, words in (shown.given or {}).items()]
     yield _table((), rows)
-    gaps = {
-        key: shown.observed.get(key, 0.0) - shown.expected.get(key, 0.0) for key in {**shown.expected, **shown.observed}
-    }
+
+    # Outcomes, those that differ most first; bars are relative to the largest difference.
+    expected, observed = shown.expected, shown.observed
+    gaps = {key: observed.get(key, 0.0) - expected.get(key, 0.0) for key in {**expected, **observed}}
     keys = sorted(sorted(gaps, key=str), key=lambda key: -abs(gaps[key]))
-    most = max((abs(gap) for gap in gaps.values()), default=0.0)
-    yield _table(
-        ("outcome", "expected", "observed", "difference", ""),
-        (
-            [
-                _cell(simple(key), "code"),
-                _cell(simple(float(shown.expected.get(key, 0.0))), "number"),
-                _cell(simple(float(shown.observed.get(key, 0.0))), "number"),
-                _cell(f"{gaps[key]:+.4g}", "number"),
-                _bar(abs(gaps[key]) / most if most else 0.0),
-            ]
-            for key in keys[:SHOWN]
-        ),
-    )
+    widest = max((abs(gap) for gap in gaps.values()), default=0.0)
+    cells = [
+        [
+            _cell(simple(key), "code"),
+            _cell(simple(float(expected.get(key, 0.0))), "number"),
+            _cell(simple(float(observed.get(key, 0.0))), "number"),
+            _cell(f"{gaps[key]:+.4g}", "number"),
+            _bar(abs(gaps[key]) / widest if widest else 0.0),
+        ]
+        for key in keys[:SHOWN]
+    ]
+    yield _table(("outcome", "expected", "observed", "difference", ""), cells)
     if len(keys) > SHOWN:
         yield f'<p class="faint">{len(keys) - SHOWN} outcomes that differ less are left out.</p>'
 
 
 def _cell(text: str, kind: str = "") -> str:
+    """Return a table cell with an escaped text; `kind` is its class in the style."""
     return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
 
 
 def _words(text: str) -> str:
+    """Return a table cell with a text whose code is marked up."""
     return f"<td>{_marked_up(text)}</td>"
 
 
 def _marked_up(text: str) -> str:
-    """A text with what stands between backticks as code; all of it is escaped."""
+    """Return an escaped text in which the words between backticks are code."""
     return CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _bar(share: float) -> str:
+    """Return a table cell with a bar that fills this share of it."""
     return f'<td class="bars"><span class="bar" style="width: {100 * share:.0f}%"></span></td>'
 
 
 def _outcome(word: str) -> str:
+    """Return a table cell with a verdict in its colour."""
     return f"<td>{_marked(word)}</td>"
 
 
 def _marked(word: str) -> str:
+    """Return a verdict in its colour."""
     kind = {"lossless": "good", "lossy by design": "good", "convicted": "bad", "broken": "bad"}.get(word, "open")
     return f'<span class="{kind}">{escape(word)}</span>'
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    lines = ["".join(f"<th>{escape(one)}</th>" for one in head)] if head else []
+    """Return a table of rows of cells, with a head if one is passed."""
+    lines = ["".join(f"<th>{escape(title)}</th>" for title in head)] if head else []
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in [*lines, *map(''.join, rows)])}</table>"

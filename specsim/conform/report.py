@@ -1,4 +1,4 @@
-"""A report in words, and as what JSON holds."""
+"""Reports in words, and as values that JSON can hold."""
 
 from __future__ import annotations
 
@@ -10,31 +10,40 @@ from typing import Any
 
 from specsim.conform.verdict import ORDER, Counterexample, Report, Verdict
 
-SHOWN = 8  # outcomes of a counterexample
-LONGEST = 24  # entries of a row that is shown whole; of a longer one the first SHOWN are, and how many there are
-TELLING = ("joint", "contract", "marginal")  # properties whose reach says the most, the best first
-BEYOND = "larger"  # the property whose reach, or lack of it, is always said beside theirs
+# Largest number of outcomes of a counterexample that are shown.
+SHOWN = 8
+# Entries of the longest row that is shown whole; of a longer one the first SHOWN are, and the
+# number of all.
+LONGEST = 24
+# Properties whose reach says the most, the best first.
+TELLING = ("joint", "contract", "marginal")
+# The property whose reach, or lack of it, always stands beside theirs.
+BEYOND = "larger"
+# Words for the reach of reports that do not have it.
 NO_REACH = "where it was tried, which is not recorded"
-SIZES = re.compile(r"V=(\d+), (?:(\d+) drafts?|tree \[([^]]*)\])")  # of a case, in the words of a reach
+# The size of a case, in the words of a reach: V, and drafts or the parents of a tree.
+SIZES = re.compile(r"V=(\d+), (?:(\d+) drafts?|tree \[([^]]*)\])")
 
 
 def line(verdict: Verdict) -> str:
-    """One verdict in one line.
+    """Return one verdict in one line.
 
     >>> line(Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts", 36))
     'lossless         joint       scripted, 36 runs: V=3, 2 drafts'
     """
-    said = [verdict.reach] if verdict.outcome == "lossless" else [verdict.words]
-    if verdict.property == "vacuity" and verdict.outcome == "lossless":
-        said = [verdict.words, verdict.reach]  # what the name of the property does not say
-    if verdict.outcome == "lossless" and not any(said):
-        said = [NO_REACH]
+    is_lossless = verdict.outcome == "lossless"
+    parts = [verdict.reach] if is_lossless else [verdict.words]
+    # The name of the property does not say what was accepted, and how often.
+    if verdict.property == "vacuity" and is_lossless:
+        parts = [verdict.words, verdict.reach]
+    if is_lossless and not any(parts):
+        parts = [NO_REACH]
     seen = f"{verdict.outcome:16} {verdict.property:11} {evidence(verdict)}{distance(verdict)}"
-    return ": ".join([seen, "; ".join(filter(None, said))]).rstrip(": ")
+    return ": ".join([seen, "; ".join(filter(None, parts))]).rstrip(": ")
 
 
 def evidence(verdict: Verdict) -> str:
-    """By what a verdict was reached, in words; runs that several properties share are counted once.
+    """Return in words how a verdict was reached; runs that several properties share are counted once.
 
     >>> evidence(Verdict("mine", "bound", "lossless", "scripted"))
     'scripted, in the runs of other properties'
@@ -46,7 +55,7 @@ def evidence(verdict: Verdict) -> str:
 
 
 def distance(verdict: Verdict) -> str:
-    """How far what was seen is from what should be, named; nothing where nothing is shown."""
+    """Return the distance between what was seen and what should be, named; nothing where nothing is shown."""
     if verdict.counterexample is None or verdict.property == "bound":
         return ""
     return f", {measure(verdict)} {verdict.distance:.3g}"
@@ -65,8 +74,8 @@ def text(report: Report) -> str:
 def ending(report: Report) -> Iterator[str]:
     """Yield the lines that follow the verdicts: a counterexample, the resemblance, the outcome.
 
-    The counterexample is that of the first verdict which decides the outcome: a verdict that only measures an end of a
-    coin may stand before the one that convicts, and shows something else.
+    The counterexample is that of the first verdict which decides the outcome: a verdict that only
+    measures an end of a coin may stand before the one that convicts, and shows something else.
     """
     shown = [verdict for verdict in report.verdicts if verdict.counterexample is not None]
     shown.sort(key=lambda verdict: verdict.outcome != report.outcome)
@@ -86,6 +95,7 @@ def outcome(report: Report) -> str:
     """
     if report.outcome != "lossless":
         return report.outcome
+    # The reach that says most, and that of the larger sizes.
     by_name = {verdict.property: verdict for verdict in report.verdicts}
     reaching = {name: verdict for name, verdict in by_name.items() if verdict.reach}
     telling = [reaching[name] for name in TELLING if name in reaching] or list(reaching.values())
@@ -95,12 +105,13 @@ def outcome(report: Report) -> str:
     beyond = by_name.get(BEYOND)
     if beyond is not None and beyond is not telling[0]:
         where.append(f"{beyond.evidence}: {beyond.reach}" if beyond.reach else beyond.words)
+    # What the ends of coins show does not convict.
     edge = _edge(report)
     return f"lossless where it was tried ({'; '.join(where)}){'; but ' * bool(edge)}{edge}"
 
 
 def _edge(report: Report) -> str:
-    """Return what a coin at its end does, which convicts nobody whose generator hardly ever draws it."""
+    """Return what happens at the end of a coin, which a generator hardly ever draws and which convicts no subject."""
     return next((v.words for v in report.verdicts if v.property == "degenerate" and v.outcome == "measured"), "")
 
 
@@ -113,55 +124,61 @@ def short(reports: Sequence[Report]) -> str:
     worst = max(reports, key=lambda report: (report.status != 0, ORDER.index(report.outcome))).outcome
     if worst != "lossless":
         return worst
+    # Kinds of evidence that every subject has, each with the least of their sizes.
     extents = [extent(report) for report in reports]
-    common = [kind for kind in extents[0] if all(kind in one for one in extents)]
-    where = [f"{kind} up to {_least([one[kind] for one in extents])}" for kind in common]
+    common = [kind for kind in extents[0] if all(kind in sizes for sizes in extents)]
+    reach = [f"{kind} up to {_least([sizes[kind] for sizes in extents])}" for kind in common]
     ends = "; but not at the ends of its coins" * any(_edge(report) != "" for report in reports)
-    return (f"lossless where tried ({'; '.join(where)})" if where else f"lossless {NO_REACH}") + ends
+    where = f"where tried ({'; '.join(reach)})" if reach else NO_REACH
+    return f"lossless {where}{ends}"
 
 
 def extent(report: Report) -> dict[str, tuple[int, int]]:
     """Return the largest vocabulary and the largest number of drafts that were tried, by the kind of evidence."""
-    out: dict[str, tuple[int, int]] = {}
+    largest: dict[str, tuple[int, int]] = {}
     for verdict in report.verdicts:
-        for vocab, drafts, tree in SIZES.findall(verdict.reach if verdict.outcome == "lossless" else ""):
-            size = int(vocab), int(drafts) if drafts else tree.count(",") + 1
-            known = out.get(verdict.evidence, (0, 0))
-            out[verdict.evidence] = max(known[0], size[0]), max(known[1], size[1])
-    return out
+        reach = verdict.reach if verdict.outcome == "lossless" else ""
+        for vocab, drafts, tree in SIZES.findall(reach):
+            size = int(drafts) if drafts else tree.count(",") + 1
+            known_vocab, known_size = largest.get(verdict.evidence, (0, 0))
+            largest[verdict.evidence] = max(known_vocab, int(vocab)), max(known_size, size)
+    return largest
 
 
 def _least(sizes: Sequence[tuple[int, int]]) -> str:
-    vocab, drafts = (min(one) for one in zip(*sizes, strict=True))
+    """Return in words the smallest vocabulary and the smallest number of drafts of several sizes."""
+    vocab, drafts = (min(numbers) for numbers in zip(*sizes, strict=True))
     return f"V={vocab}, {drafts} draft{'s' * (drafts != 1)}"
 
 
 def unfinished_words(report: Report) -> str:
-    """Why a report is not complete."""
+    """Return in words why a report is not complete."""
     return "interrupted" if report.interrupted else "it ended before all was judged"
 
 
 def rows(report: Report) -> list[list[str]]:
-    """The verdicts as rows of a table, the head first."""
-    found = [[v.outcome, v.property, v.evidence, str(v.runs), _seen(v)] for v in report.verdicts]
-    return [["outcome", "property", "evidence", "runs", "seen, or as far as it reaches"], *found]
+    """Return the verdicts as rows of a table, the head first."""
+    cells = [[v.outcome, v.property, v.evidence, str(v.runs), _seen(v)] for v in report.verdicts]
+    return [["outcome", "property", "evidence", "runs", "seen, or as far as it reaches"], *cells]
 
 
 def _seen(verdict: Verdict) -> str:
-    """Return what was seen; of what is lossless its reach before all else."""
+    """Return what was seen; if that is lossless, its reach comes before its words."""
     if verdict.outcome != "lossless":
         return verdict.words or verdict.reach
     return "; ".join(filter(None, [verdict.reach or NO_REACH, verdict.words]))
 
 
 def counterexample(shown: Counterexample) -> Iterator[str]:
-    """The input, and where the laws differ most."""
+    """Yield the lines of a counterexample: the input, and where the laws differ most."""
+    # The input.
     yield f"counterexample: {shown.case}"
     for name, value in (("p", shown.p), ("q", shown.q), ("drafts, for example", shown.drafts)):
         if value is not None:
             yield f"  {name} = {simple(value)}"
     for name, words in (shown.given or {}).items():
         yield f"  {name} = {words}"
+    # Outcomes, those that differ most first.
     keys = sorted(shown.expected.keys() | shown.observed.keys(), key=str)
     gap = {key: abs(shown.expected.get(key, 0.0) - shown.observed.get(key, 0.0)) for key in keys}
     yield "  outcome: observed, expected"
@@ -170,7 +187,7 @@ def counterexample(shown: Counterexample) -> Iterator[str]:
 
 
 def simple(value: Any) -> str:
-    """Numbers as the rationals that they are, or as four digits.
+    """Return numbers as the rationals that they are, or with four digits.
 
     >>> simple([0.25, 1 / 3]), simple(0.123456789)
     ('[1/4, 1/3]', '0.1235')
@@ -186,18 +203,22 @@ def simple(value: Any) -> str:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report as JSON can hold it: outcomes as text."""
+    """Return the report as JSON can hold it: outcomes of counterexamples as text."""
     verdicts = []
     for verdict in report.verdicts:
-        held = verdict._asdict()
+        fields = verdict._asdict()
         if verdict.counterexample is not None:
-            held["counterexample"] = verdict.counterexample._asdict() | {
+            fields["counterexample"] = verdict.counterexample._asdict() | {
                 "outcome": simple(verdict.counterexample.outcome),
-                "expected": {simple(k): v for k, v in verdict.counterexample.expected.items()},
-                "observed": {simple(k): v for k, v in verdict.counterexample.observed.items()},
+                "expected": {simple(key): mass for key, mass in verdict.counterexample.expected.items()},
+                "observed": {simple(key): mass for key, mass in verdict.counterexample.observed.items()},
             }
-        verdicts.append(held)
-    likeness = None if report.resemblance is None else report.resemblance._asdict()
-    held = {"subject": report.subject, "outcome": report.outcome, "complete": report.complete}
-    held |= {"words": outcome(report)}
-    return held | {"resemblance": likeness, "verdicts": verdicts}
+        verdicts.append(fields)
+    return {
+        "subject": report.subject,
+        "outcome": report.outcome,
+        "complete": report.complete,
+        "words": outcome(report),
+        "resemblance": None if report.resemblance is None else report.resemblance._asdict(),
+        "verdicts": verdicts,
+    }

@@ -1,6 +1,7 @@
 """Many rows of a JAX function in one call: `jax.jit(jax.vmap(run))`, each row with a key of its own.
 
-JAX compiles a program anew for every shape, which takes longer than to run it: all calls have the same number of rows.
+JAX compiles a program anew for every shape, which takes longer than to run it: all calls have the
+same number of rows.
 """
 
 from __future__ import annotations
@@ -18,53 +19,59 @@ from specsim.types import Array, TokenTree
 
 # Rows of a call; the first look at frequencies is after so many runs.
 TILE = 1000
-# To compile takes three times longer with all improvements, which a thousand rows do not need.
-PLAINLY = {"xla_backend_optimization_level": "0"}
-Found = Any  # what `run` returns, with a leading axis
+# Compiling with all optimisations takes three times longer, and a thousand rows do not need them.
+UNOPTIMISED = {"xla_backend_optimization_level": "0"}
+# The value that `run` returns, with a leading axis for the rows.
+Returned = Any
 
 
 class Programs:
-    """The compiled programs of one subject, by what it is passed by name."""
+    """The compiled programs of one subject, by the arguments that it is passed by name."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self._programs: dict[Any, Callable[..., Found]] = {}
+        self._programs: dict[Any, Callable[..., Returned]] = {}
 
-    def call(self, case: Case, given: list[Input], chosen: Any, own: Any) -> Found:
-        """Return what `run` returns for each of the inputs that are chosen."""
-        tree = given[0].tree
+    def call(self, case: Case, drafted: list[Input], chosen: Any, numbers: Any) -> Returned:
+        """Return what `run` returns for each of the inputs that are chosen; each row has a key of its number."""
+        tree = drafted[0].tree
         assert tree is not None
-        named = [keywords(self.subject, case, one.tree) for one in given]
-        masks = [one.pop("mask", None) for one in named]
+        # Masks differ between rows and are arrays; the other keywords are equal for all, and
+        # compiled in.
+        named = [keywords(self.subject, case, row.tree) for row in drafted]
+        masks = [row.pop("mask", None) for row in named]
         constants = tuple(sorted(named[0].items()))
-        p, q, tokens = arguments(self.subject, given, chosen)
+        p, q, tokens = arguments(self.subject, drafted, chosen)
         mask = None if masks[0] is None else libraries.booleans(self.subject, np.stack(masks)[chosen])
+
+        # One program for each set of constants, and for each shape of trees.
         parents = np.asarray(tree.parents).tobytes() if self.subject.kind == "tree" else b""
         key = constants, parents
         if key not in self._programs:
             self._programs[key] = compiled(self.subject, tree, dict(constants))
-        return self._programs[key](p, q, tokens, libraries.keys(own, (len(chosen),)), mask)
+        return self._programs[key](p, q, tokens, libraries.keys(numbers, (len(chosen),)), mask)
 
 
-def compiled(subject: Subject, tree: TokenTree, constants: dict[str, Any]) -> Callable[..., Found]:
+def compiled(subject: Subject, tree: TokenTree, constants: dict[str, Any]) -> Callable[..., Returned]:
     """Return the compiled function of p, q, tokens, keys and masks, each with a leading axis."""
     import jax
 
-    def one(p: Any, q: Any, tokens: Any, key: Any, mask: Any) -> Found:
+    def run_row(p: Any, q: Any, tokens: Any, key: Any, mask: Any) -> Returned:
+        """Run the subject on one row."""
         drafts = tree._replace(tokens=tokens) if subject.kind == "tree" else tokens
         named = constants | ({"mask": mask} if subject.masks else {})
         return subject.run(p, q, drafts, key, **named)
 
-    program: Callable[..., Found] = jax.jit(jax.vmap(one), compiler_options=PLAINLY)
+    program: Callable[..., Returned] = jax.jit(jax.vmap(run_row), compiler_options=UNOPTIMISED)
     return program
 
 
-def arguments(subject: Subject, given: list[Input], chosen: Any) -> tuple[Any, Any, Any]:
-    """Return p, q and drafts of a batch, in the subject's library."""
-    drafts = [one.tree.tokens for one in given if one.tree is not None]
-    even = 1 / given[0].p.shape[-1]
-    p = stacked([one.p for one in given], even)
-    q = stacked([one.q for one in given if one.q is not None], even) if subject.takes_q else None
+def arguments(subject: Subject, drafted: list[Input], chosen: Any) -> tuple[Any, Any, Any]:
+    """Return p, q and drafts of a batch, in the subject's library; `chosen` are indices into `drafted`."""
+    drafts = [row.tree.tokens for row in drafted if row.tree is not None]
+    even = 1 / drafted[0].p.shape[-1]
+    p = stacked([row.p for row in drafted], even)
+    q = stacked([row.q for row in drafted if row.q is not None], even) if subject.takes_q else None
     # A step has one row of p and of q, a chain has no row of q after its last draft.
     rows: Any = {"step": 0, "chain": slice(None, -1)}.get(subject.kind, slice(None))
     if subject.kind == "step":
@@ -76,23 +83,28 @@ def arguments(subject: Subject, given: list[Input], chosen: Any) -> tuple[Any, A
     )
 
 
-def stacked(rows: list[Array], filled: float) -> Array:
-    """Return arrays one above the other; those with fewer rows are filled up, which only rows without drafts are.
+def stacked(arrays: list[Array], filler: float) -> Array:
+    """Return arrays one above the other; only inputs without drafts have fewer rows, which are filled up.
 
     >>> stacked([np.array([3, 4]), np.array([5])], -1).tolist()
     [[3, 4], [5, -1]]
     """
-    longest = max(map(len, rows))
-    more = [np.full((longest - len(one), *one.shape[1:]), filled, dtype=one.dtype) for one in rows]
-    return np.stack([np.concatenate(two) for two in zip(rows, more, strict=True)])
+    longest = max(map(len, arrays))
+    padded = []
+    for array in arrays:
+        padding = np.full((longest - len(array), *array.shape[1:]), filler, dtype=array.dtype)
+        padded.append(np.concatenate([array, padding]))
+    return np.stack(padded)
 
 
-def parts_of(found: Found, paired: bool) -> tuple[Any, ...]:
-    """Return the arrays of what rows returned; a list of tokens, or of nodes, is an axis of its own."""
-    found = list(found) if paired and isinstance(found, tuple | list) else [found]
-    return tuple(
-        np.stack([np.asarray(libraries.plain(one)) for one in part], axis=1)
-        if isinstance(part, tuple | list) and part
-        else np.asarray(libraries.plain(part))
-        for part in found
-    )
+def parts_of(returned: Returned, paired: bool) -> tuple[Any, ...]:
+    """Return the arrays that rows returned, two of a pair; a list of tokens, or of nodes, becomes the second axis."""
+    parts = list(returned) if paired and isinstance(returned, tuple | list) else [returned]
+    arrays = []
+    for part in parts:
+        if isinstance(part, tuple | list) and part:
+            columns = [np.asarray(libraries.plain(column)) for column in part]
+            arrays.append(np.stack(columns, axis=1))
+        else:
+            arrays.append(np.asarray(libraries.plain(part)))
+    return tuple(arrays)

@@ -1,4 +1,4 @@
-"""The rules, draft schemes and processes of specsim, or one's own rule file, as subjects: uniforms are coins."""
+"""Rules, draft schemes and processes of specsim, and users' rule files, as subjects: uniforms are coins."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ from specsim.exact.process_branches import Joint
 from specsim.types import Array
 from specsim.verify.chain import block
 
-DRAFTS = 2  # of a block of a decoder
-PATHS = ((-1, -1), (-1, 0), (-1, 0, -1, 2))  # trees that are paths from the root
-ROWS = ("independent",)  # schemes whose candidates have a law each
+# Drafts of a block of a decoder.
+DRAFTS = 2
+# Parents of trees that are whole paths from the root.
+PATHS = ((-1, -1), (-1, 0), (-1, 0, -1, 2))
+# Schemes whose candidates have a law each.
+ROWS = ("independent",)
 
 
 def subject(rule: ModuleType, scheme: str | None = None) -> Subject:
-    """A step, chain or tree rule, on drafts of its own choice or another scheme that it verifies; a decoder of a chain
-    rule that changes the target after its blocks, or of a process; a drafter of a scheme. ValueError for drafts whose
-    number is drawn.
+    """Return the subject of a rule, a draft scheme or a process.
+
+    A step, chain or tree rule verifies drafts of its first scheme, or of `scheme`. A process is a
+    decoder, and so is a chain rule that changes the target after its blocks. A scheme is a drafter;
+    ValueError if it draws the number of its drafts.
 
     Examples
     --------
@@ -39,55 +44,66 @@ def subject(rule: ModuleType, scheme: str | None = None) -> Subject:
         return made
     if scheme is not None and scheme not in facts.schemes:
         raise ValueError(f"{facts.name!r} does not verify drafts of scheme {scheme!r}; {', '.join(facts.schemes)}")
+    # Shapes of trees that the scheme can draw.
     drawn = scheme or facts.schemes[0]
     shapes = PATHS if drawn == "paths" else tuple(shape for shape in made.shapes if _can_draw(drawn, shape))
     return made._replace(randomness="coins", scheme=drawn, shapes=shapes)
 
 
 def _can_draw(scheme: str, parents: tuple[int, ...]) -> bool:
-    """Whether a scheme draws so many siblings as every family of a tree has."""
-    if scheme not in discover.names("draft"):  # the whole tree is drawn at once
+    """Return whether a scheme draws as many siblings as every family of a tree has."""
+    # Other schemes draw the whole tree at once.
+    if scheme not in discover.names("draft"):
         return True
     counts = discover.scheme_facts(discover.find("draft", scheme)).counts
     return counts is None or set(Counter(parents).values()) <= set(counts)
 
 
 def _step(rule: ModuleType) -> Subject:
+    """Return the subject of a step rule; alone it remembers its plan, in a batch it takes rows."""
     prepared = _remembered(rule.prepare)
 
     def run(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+        """Verify the drafts of one position."""
         return rule.verify(prepared(p, q, len(drafts)), drafts, u)
 
     def batch(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+        """Verify the drafts of many rows."""
         return rule.verify(rule.prepare(p, q, drafts.shape[-1]), drafts, u)
 
     return Subject("", "step", run, coins=rule.uniforms, sizes=discover.facts(rule).counts or (1, 2, 3), batch=batch)
 
 
 def _chain(rule: ModuleType) -> Subject:
+    """Return the subject of a chain rule."""
     if discover.facts(rule).continuation:
         return Subject("", "decoder", _decoder(rule), sizes=(1, 2))
 
     def run(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+        """Verify a row of drafts, or many."""
         return rule.verify(rule.prepare(p, q), drafts, u)
 
     return Subject("", "chain", run, coins=rule.uniforms, batch=run)
 
 
 def _tree(rule: ModuleType) -> Subject:
+    """Return the subject of a tree rule, which returns the path from the root to the node where it stops."""
     prepared = _remembered(rule.prepare)
 
     def run(p: Array, q: Array, tree: Any, u: Array) -> Any:
-        kept, token = rule.verify(prepared(p, q, tree), u)
-        node, path = int(kept) - 1, []
+        """Verify a tree; return the accepted path and the next token."""
+        stop, token = rule.verify(prepared(p, q, tree), u)
+        node, path = int(stop) - 1, []
         while node >= 0:
             path.append(node)
             node = int(tree.parents[node])
         return path[::-1], token
 
-    counts: dict[bytes, int] = {}  # of uniforms, which the shape alone decides
+    # Shape of a tree -> its number of uniforms, which the shape alone decides.
+    counts: dict[bytes, int] = {}
 
     def coins(tree: Any) -> int:
+        """Return the number of uniforms that the rule takes for a tree."""
         key = np.asarray(tree.parents).tobytes()
         if key not in counts:
             counts[key] = rule.uniforms(tree)
@@ -97,24 +113,36 @@ def _tree(rule: ModuleType) -> Subject:
 
 
 def _decoder(rule: ModuleType) -> Callable[..., Any]:
-    """Blocks, each followed by what the rule changes: those tokens are drawn one by one, and are not drafted."""
+    """Return a decoder: blocks, each followed by tokens of the law that the rule leaves for them.
+
+    Those tokens are drawn one by one, and are not drafted.
+    """
 
     def run(
         target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
     ) -> list[int]:
+        """Return n tokens after the prompt."""
         text, end = list(prompt), len(prompt) + n
         while len(text) < end:
-            gamma, drafts, q = min(DRAFTS, end - len(text) - 1), list[int](), []
+            # Draft a block, token by token.
+            gamma = min(DRAFTS, end - len(text) - 1)
+            drafts, q = list[int](), []
             for _ in range(gamma):
                 q.append(draft([*text, *drafts]))
                 drafts.append(int(random.choice(target.vocab, p=q[-1])))
+
+            # Verify it.
             p = target.rows([*text, *drafts], len(text))
             plan = rule.prepare(p, np.reshape(q, (gamma, target.vocab)))
             u = np.array([random.random() for _ in range(rule.uniforms(gamma))], dtype=object)
-            kept, token = rule.verify(plan, np.array(drafts, dtype=np.int64), u)
-            above, below = rule.continuation(plan, np.array(drafts, dtype=np.int64), kept, token)
-            text += [*drafts[: int(kept)], int(token)]
-            for _ in range(gamma - int(kept) - 1):
+            num_accepted, token = rule.verify(plan, np.array(drafts, dtype=np.int64), u)
+            block_drafts = np.array(drafts, dtype=np.int64)
+            above, below = rule.continuation(plan, block_drafts, num_accepted, token)
+            text += [*drafts[: int(num_accepted)], int(token)]
+
+            # The tokens that the block would still have had follow (above p - below q)+,
+            # normalised.
+            for _ in range(gamma - int(num_accepted) - 1):
                 p, row = target(text), draft(text)
                 law = (above * p - below * row).clip(0)
                 text.append(int(random.choice(target.vocab, p=law / law.sum())))
@@ -125,14 +153,17 @@ def _decoder(rule: ModuleType) -> Callable[..., Any]:
 
 
 def _process(process: ModuleType) -> Subject:
-    """A decoder: the process with block verification, in one of the cases that it names, by the length of the text."""
+    """Return a decoder: the process with block verification, in one of its cases, by the length of the text."""
     cases = discover.process_cases(process)
 
     def run(
         target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
     ) -> list[int]:
+        """Return n tokens after the prompt."""
+        # Both models as joint laws of the whole text.
         joint = {name: _after(model, prompt, n) for name, model in (("target", target), ("draft", draft))}
         state = process.start(n, **cases[n % len(cases)])
+        # Passes, until every place is filled.
         while (state.filled < n).any():
             asked, count = process.ask(state), process.uniforms(state, block)
             u = np.array([[random.random() for _ in range(count)]], dtype=object).reshape(1, count)
@@ -144,42 +175,51 @@ def _process(process: ModuleType) -> Subject:
 
 
 def _after(model: Model, prompt: Any, n: int) -> Joint:
+    """Return the joint law of n tokens after a prompt."""
     return Joint(lambda text: model((*prompt, *text)), model.vocab, n)
 
 
 def _scheme(scheme: ModuleType) -> Subject:
-    """The candidates of one place, in order; the rows are the laws that `probability` gives each after those before."""
+    """Return a drafter: the candidates of one place, in order.
+
+    Its rows are the laws that `probability` gives each candidate after those before it.
+    """
     facts = discover.facts(scheme)
     if "distinct" in facts.name:
         raise ValueError(f"{facts.name!r} draws a number of drafts: it is judged with the rules that verify it")
     laws = _remembered(lambda q, _, count: _conditional(scheme, q, count))
 
     def run(draft: Model, prompt: Any, count: int, sampling_params: SamplingParams, u: Array) -> Any:
+        """Draw the candidates; return them with their rows."""
         q = np.stack([draft([*prompt, *[0] * k]) for k in range(count)]) if facts.name in ROWS else draft(prompt)
         drafts = [int(x) for x in scheme.draw(q, u, count)]
-        after = laws(q, q, count)
-        return drafts, np.array([after[tuple(drafts[:k])] for k in range(count)])
+        law_after = laws(q, q, count)
+        return drafts, np.array([law_after[tuple(drafts[:k])] for k in range(count)])
 
     return Subject("", "drafter", run, randomness="coins", coins=scheme.uniforms, sizes=facts.counts or (1, 2, 3))
 
 
 def _conditional(scheme: ModuleType, q: Array, count: int) -> dict[tuple[int, ...], Array]:
-    """Law of the candidate after every beginning that can be drawn."""
-    out: dict[tuple[int, ...], Array] = {}
+    """Return the law of the next candidate after every beginning that can be drawn."""
+    laws: dict[tuple[int, ...], Array] = {}
     for drafts in itertools.product(range(q.shape[-1]), repeat=count):
         mass = float(scheme.probability(q, np.array(drafts), count))
         for k in range(count):
-            out.setdefault(drafts[:k], np.zeros(q.shape[-1]))[drafts[k]] += mass
-    return {text: law / law.sum() for text, law in out.items() if law.sum() > 0}
+            laws.setdefault(drafts[:k], np.zeros(q.shape[-1]))[drafts[k]] += mass
+    return {text: row / row.sum() for text, row in laws.items() if row.sum() > 0}
 
 
 def _remembered(prepare: Callable[..., Any]) -> Callable[..., Any]:
-    """The last plan is kept: an input is followed along all of its paths, and there are no coins in its plan."""
+    """Return `prepare` with a memory of its last plan.
+
+    An input is followed along all of its paths, and no coins enter its plan.
+    """
     last: dict[Any, Any] = {}
 
     def plan(p: Array, q: Array, drafted: Any) -> Any:
+        """Return the plan of these laws, prepared once."""
         trees = (drafted.tokens, drafted.parents) if hasattr(drafted, "parents") else (drafted,)
-        key = tuple((np.shape(one), np.asarray(one).tobytes()) for one in (p, q, *trees))
+        key = tuple((np.shape(array), np.asarray(array).tobytes()) for array in (p, q, *trees))
         if key not in last:
             last.clear()
             last[key] = prepare(p, q, drafted)

@@ -9,7 +9,8 @@ from specsim.conform.likeness import Exhibits
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ALL, Report, Verdict
 
-# Looks at a subject: the second gets what is left of the budget, and each an equal part of the false-alarm rate.
+# Looks at a subject: the second gets what is left of the budget, and each an equal part of the
+# false-alarm rate.
 LOOKS = 2
 # Seconds for which a second look is not worth its beginning.
 LEAST = 0.5
@@ -27,7 +28,8 @@ def judge_all(
 ) -> list[Report]:
     """Return a report for every subject; each may use its share of the time that those before it have left.
 
-    What is left in the end goes to the properties that are undecided for want of time. An interruption ends all of it.
+    What is left in the end goes to the properties that are undecided for want of time. An
+    interruption ends all of it.
 
     Parameters
     ----------
@@ -46,6 +48,7 @@ def judge_all(
     reports, exhibits = list[Report](), Exhibits()
 
     def judged(subject: Subject, seconds: float, names: Sequence[str] | None) -> Report:
+        """Judge one subject, and take its seconds from what is left."""
         nonlocal left
         begin(subject, seconds)
         report = own_process.judge(
@@ -71,7 +74,8 @@ def judge_all(
         names = [verdict.property for verdict in reports[i].verdicts if verdict.wants_time]
         again = judged(subjects[i], seconds, properties if ALL in names else names)
         reports[i] = merged(reports[i], again)
-        end(reports[i])  # of both looks: the first may have found what the second did not ask
+        # The report of both looks: the first may have convicted where the second did not look.
+        end(reports[i])
         if again.interrupted:
             break
     return reports

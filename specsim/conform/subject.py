@@ -8,12 +8,14 @@
 | decoder | (target, draft, prompt, n, sampling_params) | the tokens after the prompt |
 | drafter | (draft, prompt, gamma, sampling_params) | (drafts, q), q (gamma, V) or None where they are certain |
 
-Laws are rows with the vocabulary on the last axis. step: p, q (V,), drafts (K,). chain: p (gamma+1, V), q (gamma, V),
-drafts (gamma,). tree: a `specsim.TokenTree` of n nodes, p and q (n+1, V), row 0 after the root, row i+1 after node i
-(rows of q after leaves are not to be read); the path is the list of kept nodes, from the root, in the tree's numbers.
-decoder: models are `Model`s, looked up in tables; prompt is a tuple of token ids.
+Laws are rows with the vocabulary on the last axis. step: p, q (V,), drafts (K,). chain: p (gamma+1,
+V), q (gamma, V), drafts (gamma,). tree: a `specsim.TokenTree` of n nodes, p and q (n+1, V), row 0
+after the root, row i+1 after node i (rows of q after leaves are not to be read); the path is the
+list of kept nodes, from the root, in the tree's numbers. decoder: models are `Model`s, looked up in
+tables; prompt is a tuple of token ids.
 
-The next token may be None after a block that was kept whole: the caller draws the bonus, which is the target's.
+The next token may be None after a block that was kept whole: the caller draws the bonus, which is
+the target's.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class SamplingParams(NamedTuple):
     top_p: float = 1.0
 
 
+# Sampling parameters that leave laws as they are.
 UNCHANGED = SamplingParams()
 ORDER = SamplingParams._fields
 
@@ -50,10 +53,11 @@ class Subject(NamedTuple):
         decoder  run(target, draft, prompt, n, sampling_params) -> the n tokens after the prompt
         drafter  run(draft, prompt, gamma, sampling_params) -> (drafts, q (gamma, V)), q None where they are certain
 
-    Row 0 of p is the law before the first draft, row i + 1 the one after draft i (of a tree: after node i). `tree` is a
-    `specsim.TokenTree`, the path its kept nodes from the root. Target and draft are each a `Model`, a prompt is a tuple
-    of token ids. The next token may be None after a block that was kept whole: the caller draws the bonus. Random
-    numbers, and keywords that a field below announces, follow these arguments.
+    Row 0 of p is the law before the first draft, row i + 1 the one after draft i (of a tree: after
+    node i). `tree` is a `specsim.TokenTree`, the path its kept nodes from the root. Target and
+    draft are each a `Model`, a prompt is a tuple of token ids. The next token may be None after a
+    block that was kept whole: the caller draws the bonus. Random numbers, and keywords that a field
+    below announces, follow these arguments.
 
     Examples
     --------
@@ -97,7 +101,8 @@ class Subject(NamedTuple):
     note: str = ""
 
 
-# What every field means: `help(Subject)` and the table of docs/api/conform.md (`python docs/refresh.py`) say this.
+# What every field means: `help(Subject)` and the table of docs/api/conform.md (`python
+# docs/refresh.py`) say this.
 FIELDS = {
     "name": "what it is called in reports",
     "kind": "step, chain, tree, decoder or drafter: how `run` is called",
@@ -146,7 +151,7 @@ for _field, _words in FIELDS.items():
 
 
 def markdown() -> str:
-    """The fields of a subject as a table: name, default, meaning."""
+    """Return the fields of a subject as a table: name, default, meaning."""
     rows = ["| field | default | what it says |", "| --- | --- | --- |"]
     for field, words in FIELDS.items():
         default = Subject._field_defaults.get(field, "required")
@@ -158,23 +163,25 @@ def markdown() -> str:
 class Model:
     """A toy model, looked up in a table: the law after any text, and how often it was asked.
 
-    ``model(text)`` is the law (V,) after a text, which contains the prompt; ``model.rows(text, first)`` the laws after
-    text[:first], text[:first+1], ..., text: (len(text) - first + 1, V). Either is one pass. Laws are NumPy float64,
-    before warping.
+    ``model(text)`` is the law (V,) after a text, which contains the prompt; ``model.rows(text,
+    first)`` the laws after text[:first], text[:first+1], ..., text: (len(text) - first + 1, V).
+    Either is one pass. Laws are NumPy float64, before warping.
     """
 
     def __init__(self, law: Callable[[tuple[int, ...]], Any], vocab: int) -> None:
         self._law, self.vocab, self.passes = law, vocab, 0
-        self.texts: set[tuple[int, ...]] = set()  # after which a law was looked up
+        # Texts after which a law was looked up.
+        self.texts: set[tuple[int, ...]] = set()
 
     def __call__(self, text: Any) -> Any:
+        """Return the law after a text, in one pass."""
         self.passes += 1
         return self._looked_up(tuple(int(y) for y in text))
 
     law = __call__  # another word for the same: it is one pass, too
 
     def rows(self, text: Any, first: int = 0) -> Any:
-        """The laws after every beginning of a text that has at least `first` tokens."""
+        """Return the laws after every beginning of a text that has at least `first` tokens."""
         import numpy as np
 
         self.passes += 1
@@ -182,5 +189,6 @@ class Model:
         return np.stack([self._looked_up(ids[:i]) for i in range(first, len(ids) + 1)])
 
     def _looked_up(self, text: tuple[int, ...]) -> Any:
+        """Return the law after a text, and note that it was asked for."""
         self.texts.add(text)
         return self._law(text)

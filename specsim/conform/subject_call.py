@@ -24,53 +24,72 @@ class TooSlow(Broken):
 
 
 class Input(NamedTuple):
-    """One drafted tree with its rows, and the probability of drawing it; of a decoder nothing is drafted."""
+    """One drafted tree with its rows, and the probability of drawing it; a decoder has no drafts.
+
+    Rows `p` and `q` have shape (n + 1, V), row 0 after the root. They are those that the subject is passed: before
+    `sampling_params`, if the subject warps; `q` is None for a subject that does not take it.
+    """
 
     tree: TokenTree | None
-    p: Array  # (n+1, V): row 0 after the root; as they are passed: before sampling_params, if the subject warps
+    p: Array
     q: Array | None
     weight: float
 
 
 class Answer(NamedTuple):
-    """The tokens emitted, how many of them are drafts, and the passes of the target that it took."""
+    """The tokens emitted, how many of them are accepted drafts, and the passes of the target that it took.
+
+    `q` holds the rows that a drafter returned, `logprobs` the log-probabilities that are reported, to six digits.
+    """
 
     text: Text
-    kept: int
+    num_accepted: int
     passes: int = 1
-    q: tuple[tuple[float, ...], ...] | None = None  # of a drafter: the rows that it returned
-    logprobs: tuple[float, ...] | None = None  # those that it reports, to six digits
+    q: tuple[tuple[float, ...], ...] | None = None
+    logprobs: tuple[float, ...] | None = None
 
 
 def inputs(subject: Subject, case: Case) -> list[Input]:
-    """Everything that can be drafted in a case."""
+    """Return everything that can be drafted in a case, with its probability."""
     if subject.kind in ("decoder", "drafter"):
         return [Input(None, np.zeros((0, case.target.vocab)), None, 1.0)]
-    out = []
+    # A subject that warps or masks changes the rows itself: it is passed those before.
+    changes_rows = subject.warps or (subject.masks and case.mask is not None)
+    drafted = []
     for tree, rows, weight in drawn_trees(case.q, case.parents, subject.scheme):
-        after = [case.prompt + text for text in texts(tree)]
-        before = subject.warps or (subject.masks and case.mask is not None)  # the subject is to change them itself
-        p = np.stack([case.target.law(text) if before else case.p(text[len(case.prompt) :]) for text in after])
-        q = np.stack([case.draft.law(text) for text in after]) if before else np.asarray(rows)
-        out.append(Input(tree, p, q if subject.takes_q else None, float(weight)))
-    return out
+        whole_texts = [case.prompt + text for text in texts(tree)]
+        if changes_rows:
+            p = np.stack([case.target.law(text) for text in whole_texts])
+            q = np.stack([case.draft.law(text) for text in whole_texts])
+        else:
+            p = np.stack([case.p(text) for text in texts(tree)])
+            q = np.asarray(rows)
+        drafted.append(Input(tree, p, q if subject.takes_q else None, float(weight)))
+    return drafted
 
 
-def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
+def call(subject: Subject, case: Case, drafted: Input, random: Any) -> Answer:
     """Run the subject once; `random` is a NumPy generator, or the stand-in for one."""
-    more, named = randomness(subject, case, given.tree, random), keywords(subject, case, given.tree)
+    coins = randomness(subject, case, drafted.tree, random)
+    named = keywords(subject, case, drafted.tree)
     run = subject.run() if subject.stateful else subject.run
     if subject.kind == "drafter":
         draft = model(case.draft)
-        return _drafted(case, run(draft, case.prompt, case.size, case.sampling_params, *more))
-    if given.tree is None:
+        return _drafted(case, run(draft, case.prompt, case.size, case.sampling_params, *coins))
+
+    # A decoder emits a whole text: each pass beyond the first gives one token that is no draft.
+    if drafted.tree is None:
         target, draft = model(case.target), model(case.draft)
         most = case.limit or case.size + 1
-        found, said = _reported(subject, run(target, draft, case.prompt, most, case.sampling_params, *more, **named))
-        text = tokens(found, case.target.vocab, most if not subject.block else 10**6)
-        return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes, logprobs=said)
-    found, said = _reported(subject, run(*passed(subject, given), *more, **named))
-    return answer(subject, case, given.tree, found)._replace(logprobs=said)
+        returned = run(target, draft, case.prompt, most, case.sampling_params, *coins, **named)
+        ids, logprobs = _reported(subject, returned)
+        text = tokens(ids, case.target.vocab, most if not subject.block else 10**6)
+        num_accepted = max(len(text) - max(target.passes, 1), 0)
+        return Answer(text, num_accepted, target.passes, logprobs=logprobs)
+
+    # A step, chain or tree verifies the drafts.
+    value, logprobs = _reported(subject, run(*passed(subject, drafted), *coins, **named))
+    return answer(subject, case, drafted.tree, value)._replace(logprobs=logprobs)
 
 
 # Models by the identity of their tables, which are kept with them, so that no other table gets the same identity.
@@ -82,11 +101,11 @@ def model(toy: Toy, *, new: bool = True) -> Model:
 
     Its passes are counted anew, unless it is only looked at.
     """
-    held = _MODELS.setdefault(id(toy), (toy, Model(toy.law, toy.vocab)))[1]
+    cached = _MODELS.setdefault(id(toy), (toy, Model(toy.law, toy.vocab)))[1]
     if new:
-        held.passes = 0
-        held.texts.clear()
-    return held
+        cached.passes = 0
+        cached.texts.clear()
+    return cached
 
 
 def keywords(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, Any]:
@@ -104,6 +123,7 @@ def keywords(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, 
 
 
 def _mask(subject: Subject, case: Case, tree: TokenTree | None) -> Any:
+    """Return the mask as the subject takes it: a function of the text for a decoder, else rows of booleans."""
     mask, vocab = case.mask, case.target.vocab
     assert mask is not None
     if tree is None:
@@ -112,40 +132,43 @@ def _mask(subject: Subject, case: Case, tree: TokenTree | None) -> Any:
     return libraries.booleans(subject, rows[0] if subject.kind == "step" else rows)
 
 
-def _reported(subject: Subject, found: Any) -> tuple[Any, tuple[float, ...] | None]:
-    """(what was returned, the log-probabilities beside it)."""
+def _reported(subject: Subject, returned: Any) -> tuple[Any, tuple[float, ...] | None]:
+    """Return (the value, the log-probabilities beside it, or None if the subject reports none)."""
     if not subject.logprobs:
-        return found, None
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise Broken(f"returned {_shown(found)}, not a pair (..., log-probabilities)")
+        return returned, None
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise Broken(f"returned {_shown(returned)}, not a pair (..., log-probabilities)")
+    value, logprobs = returned
     try:
-        values = np.asarray(libraries.plain(found[1]), dtype=np.float64).ravel()
+        numbers = np.asarray(libraries.plain(logprobs), dtype=np.float64).ravel()
     except (TypeError, ValueError):
-        raise Broken(f"returned {_shown(found[1])} as log-probabilities") from None
-    if np.isnan(values).any():
-        raise Broken(f"returned {_shown(values.tolist())} as log-probabilities")
-    return found[0], tuple(values.round(6).tolist())
+        raise Broken(f"returned {_shown(logprobs)} as log-probabilities") from None
+    if np.isnan(numbers).any():
+        raise Broken(f"returned {_shown(numbers.tolist())} as log-probabilities")
+    return value, tuple(numbers.round(6).tolist())
 
 
-def _drafted(case: Case, found: Any) -> Answer:
-    """Drafts and the rows that they are said to come from."""
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise Broken(f"returned {_shown(found)}, not a pair (drafts, q)")
-    text, vocab = tokens(found[0], case.draft.vocab, case.size), case.draft.vocab
-    if found[1] is None:
+def _drafted(case: Case, returned: Any) -> Answer:
+    """Return the answer of a drafter: its drafts, and the rows that it says they come from."""
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise Broken(f"returned {_shown(returned)}, not a pair (drafts, q)")
+    drafts, q = returned
+    vocab = case.draft.vocab
+    text = tokens(drafts, vocab, case.size)
+    if q is None:
         return Answer(text, 0)
-    rows = np.asarray(libraries.plain(found[1]), dtype=np.float64)
+    rows = np.asarray(libraries.plain(q), dtype=np.float64)
     if rows.shape != (len(text), vocab) or not np.isfinite(rows).all():
         raise Broken(f"returned q of shape {rows.shape} for {len(text)} drafts, or not finite; V is {vocab}")
     return Answer(text, 0, q=tuple(tuple(row) for row in rows.round(6).tolist()))
 
 
-def passed(subject: Subject, given: Input) -> tuple[Any, Any, Any]:
-    """p, q and the drafts or the tree, in the subject's own arrays."""
-    tree = given.tree
+def passed(subject: Subject, drafted: Input) -> tuple[Any, Any, Any]:
+    """Return p, q and the drafts or the tree, in arrays of the subject's library."""
+    tree = drafted.tree
     assert tree is not None
-    p = libraries.array(subject, given.p)
-    q = None if given.q is None else libraries.array(subject, given.q)
+    p = libraries.array(subject, drafted.p)
+    q = None if drafted.q is None else libraries.array(subject, drafted.q)
     drafts = libraries.integers(subject, tree.tokens)
     if subject.kind == "tree":
         return p, q, tree._replace(tokens=drafts)
@@ -164,100 +187,112 @@ def randomness(subject: Subject, case: Case, tree: Any, random: Any, rows: tuple
 
 
 def number_of_coins(subject: Subject, case: Case, tree: Any) -> int:
-    """One for every draft and one more, if the subject does not say."""
+    """Return the number of uniforms of a call: one for every draft and one more, if the subject does not say."""
     if subject.coins is None:
         return len(case.parents) + 1
     return subject.coins(tree if subject.kind == "tree" else len(case.parents))
 
 
 def _coins(subject: Subject, u: Any) -> Any:
+    """Return uniforms in arrays of the subject's library; scripted ones keep their identity."""
     if isinstance(u, np.ndarray):
         return libraries.array(subject._replace(logits=False), u)
     if subject.arrays == "torch":
         return u.as_tensor()
-    out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
+    # A program that runs on Fractions runs on scripted uniforms, too.
+    numbers = np.empty(u.shape, dtype=object)
     for index in np.ndindex(*u.shape):
-        out[index] = u[index].item()
-    return out
+        numbers[index] = u[index].item()
+    return numbers
 
 
-def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
+def answer(subject: Subject, case: Case, tree: TokenTree, returned: Any) -> Answer:
     """Return the answer of a step, chain or tree from the value that it returned."""
     drafts, vocab = [int(x) for x in np.asarray(tree.tokens)], case.target.vocab
+    # One token, or a list of tokens of which all but the last are drafts.
     if subject.kind == "step":
-        token = _token(found, vocab)
+        token = _token(returned, vocab)
         return Answer((token,), int(token in drafts))
     if subject.returns == "tokens":
-        text = tokens(found, vocab, len(drafts) + 1)
+        text = tokens(returned, vocab, len(drafts) + 1)
         return Answer(text, max(len(text) - 1, 0))
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise Broken(
-            f"returned {_shown(found)}, not a pair ({'path' if subject.kind == 'tree' else 'kept'}, next token)"
-        )
+
+    # A pair: the accepted path of a tree or the number of accepted drafts of a chain, and the next token.
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        first = "path" if subject.kind == "tree" else "kept"
+        raise Broken(f"returned {_shown(returned)}, not a pair ({first}, next token)")
     if subject.kind == "tree":
-        kept = _path(tree, found[0])
+        accepted = _path(tree, returned[0])
     else:
-        number = integer(found[0], "number of kept drafts")
+        number = integer(returned[0], "number of kept drafts")
         if not 0 <= number <= len(drafts):
             raise Broken(f"returned {number} kept drafts of {len(drafts)}")
-        kept = tuple(drafts[:number])
-    stopped = kept[-1:] == (case.end,) or len(kept) == case.limit
-    if _is_none(found[1]) and (subject.kind == "tree" or len(kept) == len(drafts) or stopped):
-        return Answer(kept, len(kept))
-    return Answer((*kept, _token(found[1], vocab)), len(kept))
+        accepted = tuple(drafts[:number])
+
+    # No next token follows an end token or the limit; a subject may leave out the bonus token.
+    stopped = accepted[-1:] == (case.end,) or len(accepted) == case.limit
+    may_end_here = subject.kind == "tree" or len(accepted) == len(drafts) or stopped
+    if _is_none(returned[1]) and may_end_here:
+        return Answer(accepted, len(accepted))
+    return Answer((*accepted, _token(returned[1], vocab)), len(accepted))
 
 
-def _is_none(found: Any) -> bool:
-    """Return whether no next token is returned: None, or -1 in an array of them."""
-    return found is None or (np.size(plain := libraries.plain(found)) == 1 and bool(np.all(plain == -1)))
+def _is_none(value: Any) -> bool:
+    """Return whether no next token is returned: None, or -1 in an array of one."""
+    if value is None:
+        return True
+    plain = libraries.plain(value)
+    return np.size(plain) == 1 and bool(np.all(plain == -1))
 
 
-def _token(found: Any, vocab: int) -> int:
-    """One token id."""
-    token = integer(found, "token")
+def _token(value: Any, vocab: int) -> int:
+    """Return the token id that a value holds."""
+    token = integer(value, "token")
     if not 0 <= token < vocab:
         raise Broken(f"returned token {token}, outside 0..{vocab - 1}")
     return token
 
 
-def _path(tree: TokenTree, found: Any) -> Text:
-    """The tokens of the kept nodes, which must go down from the root."""
-    nodes = tokens(found, len(tree.parents), len(tree.parents))
-    above = -1
+def _path(tree: TokenTree, path: Any) -> Text:
+    """Return the tokens of the accepted nodes, which must go down from the root."""
+    nodes = tokens(path, len(tree.parents), len(tree.parents))
+    parent = -1
     for node in nodes:
-        if int(tree.parents[node]) != above:
-            raise Broken(f"returned the path {list(nodes)}: node {node} does not hang below {above}")
-        above = node
+        if int(tree.parents[node]) != parent:
+            raise Broken(f"returned the path {list(nodes)}: node {node} does not hang below {parent}")
+        parent = node
     return tuple(int(tree.tokens[node]) for node in nodes)
 
 
-def tokens(found: Any, vocab: int, most: int) -> Text:
-    """Token ids; -1 pads the end."""
-    found = libraries.plain(found)
-    if not isinstance(found, tuple | list | np.ndarray):
-        raise Broken(f"returned {_shown(found)}, not token ids")
-    ids = [integer(one, "token") for one in (found.ravel() if isinstance(found, np.ndarray) else found)]
+def tokens(values: Any, vocab: int, most: int) -> Text:
+    """Return token ids as a tuple, without the -1 that pad the end; at most `most` are possible."""
+    values = libraries.plain(values)
+    if not isinstance(values, tuple | list | np.ndarray):
+        raise Broken(f"returned {_shown(values)}, not token ids")
+    flat = values.ravel() if isinstance(values, np.ndarray) else values
+    ids = [integer(value, "token") for value in flat]
     while ids and ids[-1] == -1:
         ids.pop()
-    for one in ids:
-        if not 0 <= one < vocab:
-            raise Broken(f"returned token {one}, outside 0..{vocab - 1}")
+    for token in ids:
+        if not 0 <= token < vocab:
+            raise Broken(f"returned token {token}, outside 0..{vocab - 1}")
     if len(ids) > most:
         raise Broken(f"returned {len(ids)} tokens where {most} are possible")
     return tuple(ids)
 
 
-def integer(found: Any, what: str) -> int:
-    """A whole number, from whatever holds one."""
+def integer(value: Any, what: str) -> int:
+    """Return the whole number that a value of any library holds; `what` names it in messages."""
     try:
-        number = float(np.asarray(libraries.plain(found)).reshape(()))
+        number = float(np.asarray(libraries.plain(value)).reshape(()))
     except (TypeError, ValueError):
-        raise Broken(f"returned {_shown(found)} as {what}") from None
+        raise Broken(f"returned {_shown(value)} as {what}") from None
     if math.isnan(number) or number != math.floor(number):
         raise Broken(f"returned {number} as {what}")
     return int(number)
 
 
 def _shown(value: Any) -> str:
+    """Return a value as text of at most 60 characters, for messages."""
     text = " ".join(repr(value).split())
     return text if len(text) < 60 else f"{text[:57]}..."

@@ -1,7 +1,7 @@
 """Symptoms of a wrong block, by its parts: the test of each draft, the replacement of a rejected draft, the bonus.
 
-A step emits one token, and nobody knows whether a draft that comes out was kept or drawn: only how often it comes out
-is said of it.
+A step emits one token, and nobody knows whether a draft that comes out was accepted or drawn: its
+symptom is only how often it comes out.
 """
 
 from __future__ import annotations
@@ -17,19 +17,23 @@ from specsim.conform.observation import Observation
 from specsim.conform.toys import Text
 from specsim.types import Array
 
-SMALL = 1e-7  # distances that rounding explains
-Laws = dict[Text, dict[int, float]]  # text so far -> next token -> mass
+# Largest distance that rounding explains.
+SMALL = 1e-7
+# Text so far -> next token -> mass.
+Laws = dict[Text, dict[int, float]]
 
 
 def symptoms(seen: Observation, *, is_step: bool = False) -> tuple[str, ...] | None:
-    """Parts of a block that differ from tokenwise rejection, in words; None for trees and frequencies.
+    """Return the parts of a block that differ from tokenwise rejection, in words; None for trees and frequencies.
 
-    Lossless rules may differ, too: symptoms say where to look in a subject that is convicted, and convict nobody.
+    Lossless rules may differ, too: symptoms say where to look in a subject that is convicted, and
+    convict nobody.
     """
     case, drafts = seen.case, len(seen.case.parents)
     if seen.evidence == "Monte Carlo" or case.parents != tuple(range(-1, drafts - 1)):
         return None
-    return tuple(phrase for phrase in (_of_step(seen) if is_step else _phrases(seen, drafts)) if phrase)
+    phrases = _of_step(seen) if is_step else _of_block(seen, drafts)
+    return tuple(phrase for phrase in phrases if phrase)
 
 
 def _of_step(seen: Observation) -> Iterator[str]:
@@ -42,18 +46,22 @@ def _of_step(seen: Observation) -> Iterator[str]:
         yield "tokens are emitted that the target excludes"
 
 
-def _phrases(seen: Observation, drafts: int) -> Iterator[str]:
-    case = seen.case
+def _of_block(seen: Observation, drafts: int) -> Iterator[str]:
+    """Yield the symptoms of each draft in turn, of the bonus, and of tokens that the target excludes."""
+    case, small = seen.case, max(seen.rounding, SMALL)
+    # A draft is accepted with the overlap of p and q, and else replaced by a token of (p - q)+.
     for i in range(drafts):
-        reached, kept, after = _at(seen, i)
+        reached, accepted, after = _at(seen, i)
         total = math.fsum(reached.values())
         if total < SMALL:
             return
         overlap = math.fsum(m * float(np.minimum(case.p(text), case.q(text)).sum()) for text, m in reached.items())
-        yield how_often(f"draft {i + 1} is", kept, overlap, total, max(seen.rounding, SMALL))
-        yield _replaced(f"the token after a rejected draft {i + 1} is", case, after, max(seen.rounding, SMALL))
+        yield how_often(f"draft {i + 1} is", accepted, overlap, total, small)
+        yield _replaced(f"the token after a rejected draft {i + 1} is", case, after, small)
+
+    # The bonus after all drafts.
     _, _, after = _at(seen, drafts)
-    if _off(after, case.p) > max(seen.rounding, SMALL):
+    if _off(after, case.p) > small:
         yield "the bonus is not from the target's last law"
     possible = seen.goal(case.length)
     if math.fsum(mass for text, mass in seen.joint(case.length).items() if not possible.get(text)) > SMALL:
@@ -61,49 +69,59 @@ def _phrases(seen: Observation, drafts: int) -> Iterator[str]:
 
 
 def _at(seen: Observation, i: int) -> tuple[dict[Text, float], float, Laws]:
-    """Mass with which i drafts were kept, by text; with which more were; and the tokens emitted after exactly i."""
+    """Return what happens once i drafts are accepted.
+
+    The masses of at least i accepted drafts, by text; the mass of more than i; the tokens emitted
+    after exactly i.
+    """
     reached: dict[Text, float] = {}
     after: Laws = {}
-    kept = 0.0
+    beyond = 0.0
     for answer, mass in seen.law.items():
-        if answer.kept < i:
+        if answer.num_accepted < i:
             continue
         text = answer.text[:i]
         reached[text] = reached.get(text, 0.0) + mass
-        if answer.kept > i:
-            kept += mass
+        if answer.num_accepted > i:
+            beyond += mass
         elif len(answer.text) > i:
-            held = after.setdefault(text, {})
-            held[answer.text[i]] = held.get(answer.text[i], 0.0) + mass
-    return reached, kept, after
+            emitted = after.setdefault(text, {})
+            emitted[answer.text[i]] = emitted.get(answer.text[i], 0.0) + mass
+    return reached, beyond, after
 
 
-def how_often(what: str, kept: float, overlap: float, total: float, small: float, verb: str = "kept") -> str:
-    """Return how the acceptance of a draft is wrong, given the mass that reaches it; nothing if it is the overlap."""
-    if abs(kept - overlap) <= small:
+def how_often(what: str, mass: float, overlap: float, total: float, small: float, verb: str = "kept") -> str:
+    """Return how a draft's acceptance is wrong, or an empty text if it is right.
+
+    The draft is reached with the mass `total` and accepted with `mass`, which should be `overlap`.
+    """
+    if abs(mass - overlap) <= small:
         return ""
-    if kept <= small:
+    if mass <= small:
         return f"{what} never {verb}"
-    if kept >= total - small:
+    if mass >= total - small:
         return f"{what} always {verb}"
-    return f"{what} {verb} too {'often' if kept > overlap else 'rarely'}"
+    return f"{what} {verb} too {'often' if mass > overlap else 'rarely'}"
 
 
 def _replaced(what: str, case: Case, after: Laws, small: float) -> str:
-    def left(text: Text) -> Array:
+    """Return how the token that replaces a rejected draft is wrong, or an empty text if it is right."""
+
+    def residual(text: Text) -> Array:
+        """Return (p - q)+ after a text, not normalised; p where that is empty."""
         rest = (case.p(text) - case.q(text)).clip(0)
         return rest if rest.sum() > small else case.p(text)
 
-    if _off(after, left) <= small:
+    if _off(after, residual) <= small:
         return ""
     return f"{what} from the whole target" if _off(after, case.p) <= small else f"{what} not from what is left over"
 
 
 def _off(after: Laws, law: Any) -> float:
-    """Distance of the tokens emitted from a law that depends on the text, weighted by how often it was asked for."""
-    off = 0.0
-    for text, held in after.items():
-        weights, total = law(text), math.fsum(held.values())
+    """Return the distance of emitted tokens from a law that depends on the text, weighted by the mass of each text."""
+    total_off = 0.0
+    for text, emitted in after.items():
+        weights, total = law(text), math.fsum(emitted.values())
         goal = weights / weights.sum()
-        off += 0.5 * math.fsum(abs(held.get(x, 0.0) - total * float(v)) for x, v in enumerate(goal))
-    return off
+        total_off += 0.5 * math.fsum(abs(emitted.get(x, 0.0) - total * float(mass)) for x, mass in enumerate(goal))
+    return total_off

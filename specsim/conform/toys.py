@@ -12,22 +12,29 @@ from specsim.exact.small_laws import rational_table
 from specsim.types import Array
 
 Text = tuple[int, ...]
-DEPTH = 3  # laws depend on the last three tokens
-EIGHT = 8  # tokens of the models in which each is drafted too often in turn
-LARGE = 300  # tokens, of which four are live: the first, the last, and the two where tiles of 128 meet
+# Laws depend on so many of the last tokens.
+DEPTH = 3
+# Vocabulary of the models in which each token is drafted too often in turn.
+EIGHT = 8
+# A large vocabulary, and its live tokens: the first, the last, and the two where tiles of 128 meet.
+LARGE = 300
 PLACES = (0, 127, 128, LARGE - 1)
-# Vocabularies of the models whose residual is faint, each with its live tokens; and how many times the likeliest token
-# of it is likelier than the others: a power of two, so that no sum of probabilities is rounded.
+# Vocabularies of the models whose residual is faint, each with its live tokens; and how many times
+# the likeliest token of it is likelier than the others: a power of two, so that no sum of
+# probabilities is rounded.
 FAINT = {64: 64, LARGE: LARGE // 2}
 FAINTNESS = 2**14
 
 
 class Toy(NamedTuple):
-    """A model: a table of rationals for every text of up to `depth` tokens; of a longer one the last of them count."""
+    """A model: a table of rationals for every text of up to `depth` tokens; only the last `depth` tokens count.
+
+    `first` is the token that texts begin with: laws differ where the beginning was cut off.
+    """
 
     table: dict[Text, Array]
     depth: int
-    first: int | None = None  # token that texts begin with: the laws are others where the beginning was cut off
+    first: int | None = None
 
     @property
     def vocab(self) -> int:
@@ -35,19 +42,24 @@ class Toy(NamedTuple):
         return len(self.table[()])
 
     def law(self, text: Text) -> Array:
-        """The law after a text, float64 (V,)."""
+        """Return the law after a text, float64 (V,)."""
         law = self.table[text[-self.depth :] if self.depth else ()].astype(np.float64)
         return law if self.first is None or text[:1] == (self.first,) else np.roll(law, 1)
 
 
 def plain(row: Any, vocab: int = 0) -> Toy:
-    """A model without memory."""
+    """Return a model without memory."""
     return Toy({(): np.array([Fraction(v) for v in row], dtype=object)}, 0)
 
 
-@cache  # the same models, so that an observation of them is not made twice
+# Equal arguments give the same model, so that it is not observed twice.
+@cache
 def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False, untied: bool = False) -> Toy:
-    """A random model; with zeros among its probabilities unless `positive`; without equals beside them if `untied`."""
+    """Return a random model.
+
+    It has zeros among its probabilities unless `positive`, and no equal ones beside them if
+    `untied`.
+    """
     rng = np.random.default_rng([vocab, seed])
     table = rational_table(rng, vocab, DEPTH, one_hot=one_hot)
     if positive:
@@ -60,8 +72,9 @@ def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False,
 
 @cache
 def peaked(vocab: int, shift: int, *, one_hot: bool = False, first: int | None = None) -> Toy:
-    """A model nearly certain of one token, which moves on with the last one; of two shifts no peaks are shared."""
-    weights = [97 if i == 0 else 0 if one_hot else i for i in range(vocab)]
+    """Return a model nearly certain of one token, which moves on with the last one; two shifts share no peaks."""
+    others = [0] * (vocab - 1) if one_hot else list(range(1, vocab))
+    weights = [97, *others]
     row = np.array(row_of(*weights), dtype=object)
     texts: list[Text] = [(), *((x,) for x in range(vocab))]
     return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1, first)
@@ -69,13 +82,13 @@ def peaked(vocab: int, shift: int, *, one_hot: bool = False, first: int | None =
 
 @cache
 def wide(one_hot: bool) -> tuple[Toy, Toy]:
-    """Target and draft on five tokens: three may be all that a rule sorts or keeps; the last is drafted too often."""
+    """Return target and draft on five tokens: rules may sort or keep only three; the last is drafted too often."""
     return plain(row_of(30, 25, 20, 18, 7)), plain(row_of(0, 0, 0, 0, 1) if one_hot else row_of(12, 10, 8, 6, 64))
 
 
 @cache
 def eight(*often: int) -> tuple[Toy, Toy]:
-    """Target and draft on eight tokens, some of which are drafted too often, the others too rarely.
+    """Return target and draft on eight tokens, some of which are drafted too often, the others too rarely.
 
     After a token the next one follows, so that there are few texts; after the last, any.
     """
@@ -90,9 +103,10 @@ def eight(*often: int) -> tuple[Toy, Toy]:
 
 @cache
 def sparse(*drafted: int) -> tuple[Toy, Toy]:
-    """Target and draft, of such weights, on a large vocabulary of four live tokens, in three tiles."""
+    """Return target and draft, of such weights, on a large vocabulary of four live tokens, in three tiles."""
 
     def spread(*weights: int) -> Toy:
+        """Return a model with these weights on the live tokens."""
         row = np.zeros(LARGE, dtype=int)
         row[list(PLACES)] = weights
         return plain(row_of(*row.tolist()))
@@ -102,7 +116,7 @@ def sparse(*drafted: int) -> tuple[Toy, Toy]:
 
 @cache
 def certain(vocab: int, token: int) -> Toy:
-    """A model that always says one token."""
+    """Return a model that always says one token."""
     return plain(np.eye(vocab, dtype=int)[token].tolist())
 
 
@@ -110,7 +124,8 @@ def certain(vocab: int, token: int) -> Toy:
 def faint(vocab: int) -> tuple[Toy, Toy]:
     """Return target and draft whose residual has one likely token, and many of about 1/16,000 of it.
 
-    The draft is certain of a token that is emitted half of the time. The faint ones are so many that their sum shows.
+    The draft is certain of a token that is emitted half of the time. The faint ones are so many
+    that their sum shows.
     """
     live = np.linspace(0, vocab - 1, FAINT[vocab]).round().astype(int)
     drafted, likely = live[len(live) // 3], live[2 * len(live) // 3]
@@ -143,5 +158,5 @@ def _counting_on(weights: Array) -> Toy:
 
 
 def row_of(*weights: int) -> tuple[Fraction, ...]:
-    """A law in proportion to whole numbers."""
+    """Return a law in proportion to whole numbers."""
     return tuple(Fraction(w, sum(weights)) for w in weights)

@@ -1,4 +1,4 @@
-"""One judgement of one subject: its time, its calls, and what was found; what every property gets."""
+"""One judgement of one subject: its time, its calls and its findings, which every property is passed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def begin(
 ) -> Trial:
     """Begin the judgement of a subject, which ends at a deadline (of clock.now), at most `grace` seconds later.
 
-    `kinds` is the evidence that is asked for, the strongest first; all that the subject allows if not given.
+    `kinds` is the evidence that is asked for, the strongest first; all that the subject allows if
+    not given.
     """
     budget = Budget(deadline, patience, grace)
     findings = Findings(subject, delta, kinds)

@@ -12,8 +12,7 @@ Outcome = Literal[
     "lossless", "lossy by design", "vacuous", "inconclusive", "not available", "measured", "broken", "convicted"
 ]
 Evidence = Literal["coins", "scripted", "Monte Carlo", "bound", "one call", "none"]
-# The whole report says the last of these that any property says; what is not available, or a distance without a
-# verdict, says nothing if others do.
+# Outcomes from the mildest to the worst: the outcome of a report is the worst of its verdicts.
 ORDER: tuple[Outcome, ...] = (
     "not available",
     "measured",
@@ -28,7 +27,8 @@ ORDER: tuple[Outcome, ...] = (
 ALL = "all"
 # What an inconclusive verdict asks for that more time may decide.
 LARGER = "a larger budget"
-STATUS = {"lossless": 0, "lossy by design": 0, "convicted": 1}  # of the command; whatever is undecided: 2
+# Exit status of the command, which is 2 for all other outcomes.
+STATUS = {"lossless": 0, "lossy by design": 0, "convicted": 1}
 
 
 class Counterexample(NamedTuple):
@@ -48,10 +48,11 @@ class Counterexample(NamedTuple):
 class Verdict(NamedTuple):
     """One property of one subject.
 
-    lossless: it holds, as far as `evidence` and `reach` say; convicted: it does not, and `counterexample` shows it;
-    lossy by design: declared, `distance` is the price; vacuous: nothing was ever accepted, or ever rejected;
-    inconclusive: `words` say what it would take; broken: it raised, hung, or returned no token ids; not available:
-    `words` say what is missing; measured: `distance` is a distance, and nothing is said of the rule.
+    lossless: it holds, as far as `evidence` and `reach` say; convicted: it does not, and
+    `counterexample` shows it; lossy by design: declared, `distance` is the price; vacuous: nothing
+    was ever accepted, or ever rejected; inconclusive: `words` say what it would take; broken: it
+    raised, hung, or returned no token ids; not available: `words` say what is missing; measured:
+    `distance` is a distance, and nothing is said of the rule.
     """
 
     subject: str
@@ -71,12 +72,12 @@ class Verdict(NamedTuple):
 
     @builtins.property
     def wants_time(self) -> bool:
-        """Whether it is undecided for want of time."""
+        """Whether more time may decide it."""
         return self.outcome == "inconclusive" and LARGER in self.words
 
     @builtins.property
     def is_exact(self) -> bool:
-        """Whether it acquits by a law that is called exact."""
+        """Whether it acquits by an exact law."""
         return self.outcome == "lossless" and self.evidence in ("scripted", "coins")
 
 
@@ -102,13 +103,13 @@ class Report(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         """The worst verdict; one that is missing leaves a good report inconclusive."""
-        said: list[Outcome] = [verdict.outcome for verdict in self.verdicts]
-        worst = max(said, key=ORDER.index, default=ORDER[0])
+        outcomes: list[Outcome] = [verdict.outcome for verdict in self.verdicts]
+        worst = max(outcomes, key=ORDER.index, default=ORDER[0])
         return "inconclusive" if not self.complete and worst in ("lossless", "lossy by design") else worst
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody ended the judgement, and not the subject."""
+        """Whether the user ended the judgement, and not the subject."""
         return not self.complete and all(verdict.property != ALL for verdict in self.verdicts)
 
     @property

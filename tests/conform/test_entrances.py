@@ -258,7 +258,7 @@ def test_the_list_of_adapters_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_sampling_parameters_in_words() -> None:
-    from specsim.conform.given import parameters
+    from specsim.conform.argument_words import parameters
 
     assert parameters(SamplingParams(0.5, 3, 0.7)) == "temperature 0.5, top_k 3, top_p 0.7"
 

@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 
 class End(NamedTuple):
-    """One end of one uniform: its number among those that a run asks for, and whether it is the upper end."""
+    """One end of one uniform: its number among those that a run asks for, and whether it is the upper end.
+
+    `inside` counts the possible values of the uniform between it and that end.
+    """
 
     place: int
     upper: bool
-    inside: int = 0  # how many of the numbers that the uniform may be lie between it and that end
+    inside: int = 0
 
 
 class Counter:
@@ -18,7 +21,8 @@ class Counter:
 
     def __init__(self) -> None:
         self.count, self.end = 0, End(-1, False)
-        self.bits = 0  # of the uniform that was at an end last
+        # Bits of the uniform that was at an end last.
+        self.bits = 0
 
     def start(self, end: End | None) -> None:
         """Begin a run."""
@@ -32,4 +36,5 @@ class Counter:
     def value(self, bits: int) -> float:
         """Return the number that stands at the end, of a uniform that is a multiple of 2^-bits."""
         self.bits = bits
-        return 1 - (self.end.inside + 1) * 2.0**-bits if self.end.upper else self.end.inside * 2.0**-bits
+        step = 2.0**-bits
+        return 1 - (self.end.inside + 1) * step if self.end.upper else self.end.inside * step

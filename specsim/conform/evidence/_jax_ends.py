@@ -1,4 +1,4 @@
-"""JAX with one uniform at an end: `jax.random.uniform` returns what it always does, but for that number."""
+"""JAX with one uniform at an end: `jax.random.uniform` returns its usual numbers, but for that one."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from specsim.conform.evidence._counter import Counter
 
 
 def replacements(counter: Counter) -> list[tuple[Any, str, Any]]:
-    """(module, name, function) of what makes uniforms; none before JAX is imported."""
+    """Return (module, name, function) of what makes uniforms; nothing before JAX is imported."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "random"):
         return []
-    whole = jax.random.uniform
+    original = jax.random.uniform
 
-    @functools.wraps(whole)
+    @functools.wraps(original)
     def uniform(
         key: Any, shape: Any = (), dtype: Any = float, minval: Any = 0.0, maxval: Any = 1.0, **more: Any
     ) -> Any:
-        made = whole(key, shape, dtype, minval, maxval, **more)
-        if isinstance(made, jax.core.Tracer):  # a number that is written now would stay in the compiled function
+        """Return JAX's uniforms, of which one may be at an end."""
+        made = original(key, shape, dtype, minval, maxval, **more)
+        # A number that is written while JAX traces would stay in the compiled function.
+        if isinstance(made, jax.core.Tracer):
             return made
         place = counter.next(made.size)
         if place is None or np.ndim(minval) or np.ndim(maxval):

@@ -1,4 +1,4 @@
-"""torch with one uniform at an end: its calls return what they always do, but for that number."""
+"""torch with one uniform at an end: its calls return their usual numbers, but for that one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from specsim.conform.evidence._counter import Counter
 
 
 class Mode(TorchFunctionMode):
-    """Every call of torch while a program runs."""
+    """Sees every call of torch while a program runs."""
 
     def __init__(self, counter: Counter) -> None:
         super().__init__()
         self.counter = counter
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch; if it makes uniforms, put the end into its place."""
         made = function(*args, **(kwargs or {}))
         name = getattr(function, "__name__", "")
         if name in ("rand", "rand_like", "uniform_") and made.is_floating_point():
@@ -28,6 +29,7 @@ class Mode(TorchFunctionMode):
         return made
 
     def _put(self, made: Any, low: float, high: float) -> None:
+        """Write the end into a tensor of uniforms between two limits, if it is among them."""
         place = self.counter.next(made.numel())
         if place is None:
             return
@@ -36,5 +38,5 @@ class Mode(TorchFunctionMode):
 
 
 def _limits(low: float = 0.0, high: float = 1.0, *, generator: Any = None, **ends: float) -> tuple[float, float]:
-    """The arguments of `uniform_`, of which the first is also called `from`, and the second `to`."""
+    """Return the two limits of `uniform_`, which are also called `from` and `to`."""
     return ends.get("from", low), ends.get("to", high)

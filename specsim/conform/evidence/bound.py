@@ -1,12 +1,13 @@
-"""Conviction by bound, from a log: more kept drafts than any verifier of one path can have, by bets against it.
+"""Conviction by bound, from a log: more kept drafts than any verifier of one path can have, by bets.
 
-For each block the log has p and q of the drafted tokens and the number kept. Whatever the verifier is, the first i
-drafts are kept with probability at most sum_x min(P(x), Q(x)) over texts of i tokens, the mean over drafted texts of
-min(1, product of p/q). So kept - sum_i min(1, product of the first i ratios) has no positive mean, given all blocks
-before; wealth that is bet on it is a non-negative supermartingale, and passes 1/delta with probability at most delta
-(Ville), at whatever block it is looked at. So lines stand in order of time; a file that is not above the bound as a
-whole convicts nobody, which makes convictions only rarer. A line that cannot be read loses its bet; one whose p or q
-are none, which stand before anything is verified, is not bet on.
+For each block the log has p and q of the drafted tokens and the number kept. Whatever the verifier
+is, the first i drafts are kept with probability at most sum_x min(P(x), Q(x)) over texts of i
+tokens, the mean over drafted texts of min(1, product of p/q). So kept - sum_i min(1, product of the
+first i ratios) has no positive mean, given all blocks before; wealth that is bet on it is a
+non-negative supermartingale, and passes 1/delta with probability at most delta (Ville), at whatever
+block it is looked at. So lines stand in order of time; a file that is not above the bound as a
+whole convicts nobody, which makes convictions only rarer. A line that cannot be read loses its bet;
+one whose p or q are none, which stand before anything is verified, is not bet on.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from specsim.base import check
 from specsim.base.reading import parsed_json
 from specsim.conform.verdict import Counterexample, Verdict
 
-STAKES = np.array([0.01, 0.03, 0.1, 0.3, 0.9])  # shares of the wealth, a fifth of it each
+# Shares of the wealth that are bet; each has a fifth of the wealth.
+STAKES = np.array([0.01, 0.03, 0.1, 0.3, 0.9])
 
 
 def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) -> Verdict:
-    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}, in order of time.
+    """Return the verdict on a log of lines {"p": [...], "q": [...], "kept": n}, in order of time.
 
-    Entry i of p and q is the probability of the drafted token i. The verdict of a file in another order may differ.
+    Entry i of p and q is the probability of the drafted token i. The verdict of a file in another
+    order may differ.
 
-    ValueError for a false-alarm rate outside (0, 1), and for a line that is none, unless the others convict: then it is
-    named beside the conviction.
+    ValueError for a false-alarm rate outside (0, 1), and for a line that is none, unless the others
+    convict: then it is named beside the conviction.
 
     Examples
     --------
@@ -39,8 +42,9 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
     'convicted'
     """
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
-    wealth, best, kept, blocks = np.zeros(len(STAKES)), 0.0, 0.0, 0
+    wealth, bound, accepted, blocks = np.zeros(len(STAKES)), 0.0, 0.0, 0
     bad, passed = list[ValueError](), None
+    # Bet on every block. A bad line loses its bet, unless it has no laws to bet on.
     for number, line in _numbered(lines, bad):
         try:
             most, count, drafts = _block(line, number)
@@ -48,17 +52,18 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
             bad.append(error)
             wealth = wealth if isinstance(error, NoLaws) else wealth + np.log1p(-STAKES)
             continue
-        blocks, best, kept = blocks + 1, best + most, kept + count
+        blocks, bound, accepted = blocks + 1, bound + most, accepted + count
         wealth = wealth + np.log1p(STAKES * (count - most) / max(drafts, 1))
         if passed is None and float(np.logaddexp.reduce(wealth)) - math.log(len(STAKES)) >= -math.log(delta):
-            passed = (blocks, kept / blocks, best / blocks)
-    # Bets in another order than that of time prove nothing: the whole file has to be above the bound, too.
-    is_convicted = passed is not None and kept > best
+            passed = (blocks, accepted / blocks, bound / blocks)
+    # Bets in an order other than that of time prove nothing: the whole file must exceed the bound.
+    is_convicted = passed is not None and accepted > bound
+    # Bad lines are an error, unless the others convict.
     if bad and not is_convicted:
         raise bad[0]
     if not blocks:
         raise ValueError(f"counts file {name} has no blocks")
-    reach = f"{blocks} blocks, {kept / blocks:.4g} drafts kept where {best / blocks:.4g} are the most"
+    reach = f"{blocks} blocks, {accepted / blocks:.4g} drafts kept where {bound / blocks:.4g} are the most"
     if passed is None or not is_convicted:
         words = "no more drafts are kept than a lossless verifier can; that does not make it lossless"
         if passed is not None:
@@ -67,6 +72,7 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
                 "not over the whole file: are its lines in order of time?"
             )
         return Verdict(name, "bound", "inconclusive", "bound", reach, blocks, 0.0, None, words)
+    # The block at which the wealth had passed 1 / delta.
     place, observed, expected = passed
     case = f"after block {place}"
     shown = Counterexample(case, None, None, None, "kept drafts", {"kept drafts": expected}, {"kept drafts": observed})
@@ -105,22 +111,23 @@ def _left_out(bad: list[ValueError]) -> str:
 
 
 def _block(line: str, number: int) -> tuple[float, int, int]:
-    """(most that can be kept in the mean, kept, drafts) of a line."""
+    """Return (largest possible mean of accepted drafts, accepted drafts, drafts) of a line."""
     try:
         block: Any = parsed_json(line, "the line")
-        p, q, kept = np.array(block["p"], dtype=float), np.array(block["q"], dtype=float), block["kept"]
+        p, q, accepted = np.array(block["p"], dtype=float), np.array(block["q"], dtype=float), block["kept"]
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise ValueError(f"line {number} is not {{'p': [...], 'q': [...], 'kept': n}}: {error}") from None
-    if type(kept) is not int:
-        raise ValueError(f"line {number} has kept {kept}; it is a whole number of drafts")
+    if type(accepted) is not int:
+        raise ValueError(f"line {number} has kept {accepted}; it is a whole number of drafts")
     if p.shape == q.shape and p.ndim == 1 and not ((p >= 0) & (p <= 1) & (q > 0) & (q <= 1)).all():
         raise NoLaws(f"line {number} has a probability outside [0, 1], or a draft with q = 0")
-    if p.shape != q.shape or p.ndim != 1 or not 0 <= kept <= len(p):
-        shapes = f"p of shape {p.shape}, q of shape {q.shape} and kept {kept}"
+    if p.shape != q.shape or p.ndim != 1 or not 0 <= accepted <= len(p):
+        shapes = f"p of shape {p.shape}, q of shape {q.shape} and kept {accepted}"
         raise ValueError(
             f"line {number} has {shapes}; p and q are lists, an entry a draft: the probability of the token drafted"
         )
-    # Products of ratios as sums of logarithms: q may be 1e-320, and infinity times 0 would be no number.
+    # Products of ratios as sums of logarithms: q may be 1e-320, and infinity times 0 would be no
+    # number.
     with np.errstate(divide="ignore"):
         ratios = np.cumsum(np.log(p) - np.log(q))
-    return float(np.exp(np.minimum(ratios, 0.0)).sum()), kept, len(p)
+    return float(np.exp(np.minimum(ratios, 0.0)).sum()), accepted, len(p)

@@ -1,9 +1,10 @@
 """Monte Carlo: frequencies, looked at again and again with one false-alarm rate for all looks together.
 
-Look k = 1, 2, ... is at 500 * 2^k runs, and may raise a false alarm with probability delta * 6 / (pi k)^2, so that all
-of them together do with delta (a union bound). Between looks nothing is decided, and to stop at any of them is allowed,
-whatever was seen. How many runs there are at most is fixed before the first: as many as let the last look see a total
-variation of `WANTED`. So a subject that is right is run equally often on a slow machine, and no longer than that.
+Look k = 1, 2, ... is at 500 * 2^k runs, and may raise a false alarm with probability delta * 6 /
+(pi k)^2, so that all of them together do with delta (a union bound). Between looks nothing is
+decided, and to stop at any of them is allowed, whatever was seen. How many runs there are at most
+is fixed before the first: as many as let the last look see a total variation of `WANTED`. So a
+subject that is right is run equally often on a slow machine, and no longer than that.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import numpy as np
 
 from specsim.base.deviation import law_deviation
 
+# Runs at the first look.
 FIRST = 1000
-WANTED = 0.05  # the smallest distance that is to be seen: after so many runs an observation ends
-UNDECIDED = 0.1  # a test that sees nothing smaller decides nothing
+# The smallest total variation that an observation is to see: after so many runs it ends.
+WANTED = 0.05
+# A test that can see no smaller total variation decides nothing.
+UNDECIDED = 0.1
 
 
 class Counts(NamedTuple):
@@ -32,7 +36,10 @@ class Counts(NamedTuple):
 
 
 def sample(draw: Callable[[int], Sequence[Hashable]], enough: Callable[[Counts], bool], *, most: int = 10**6) -> Counts:
-    """Run until a look is enough: draw(n) gives n answers; looks are at 1000, 2000, 4000, ... answers and at `most`."""
+    """Run until a look is enough: draw(n) gives n answers.
+
+    Looks are at 1000, 2000, 4000, ... answers and at `most`.
+    """
     counts: Counter[Any] = Counter()
     runs, looks, due = 0, 0, min(FIRST, most)
     while True:
@@ -44,7 +51,7 @@ def sample(draw: Callable[[int], Sequence[Hashable]], enough: Callable[[Counts],
 
 
 def share(delta: float, look: int) -> float:
-    """The part of a false-alarm rate that look number 1, 2, ... may use.
+    """Return the part of a false-alarm rate that look number 1, 2, ... may use.
 
     >>> sum(share(1.0, look) for look in range(1, 10000)) < 1
     True
@@ -53,12 +60,13 @@ def share(delta: float, look: int) -> float:
 
 
 def needed(precision: Callable[[int, float], float], delta: float, wanted: float) -> int:
-    """The smallest number of runs at which precision(runs, part of delta that the last look has) is as wanted.
+    """Return the smallest number of runs at which precision(runs, delta of the last look) is as wanted.
 
     >>> runs = needed(lambda runs, delta: detectable([0.5, 0.3, 0.2], runs, delta), 1e-8, 0.02)
     >>> runs, round(detectable([0.5, 0.3, 0.2], runs, share(1e-8, 8)), 4)
     (99242, 0.02)
     """
+    # Double the runs until they are enough, then bisect between the last two.
     look, last = 1, FIRST
     while precision(last, share(delta, look)) > wanted:
         look, last = look + 1, 2 * last

@@ -73,7 +73,8 @@ def in_time(subject: Subject, trial: Trial) -> Verdict | None:
 def explained(subject: Subject, trial: Trial, many: Verdict) -> Verdict:
     """Return a conviction by the frequencies of all rows with its reason: wrong laws, or rows that hang together.
 
-    Rows that depend on each other may be further from their law than independent ones, and yet have it.
+    Rows that depend on each other may be further from their law than independent ones, and yet have
+    it.
     """
     depending = in_time(subject, trial)
     if depending is not None:

@@ -42,7 +42,8 @@ class Impossible(NamedTuple):
     end: End
     # The text up to that token; empty if the run broke.
     text: Text
-    # Fraction of the coin's numbers, counted from that end, that have the same effect; 0: not known.
+    # Fraction of the coin's numbers, counted from that end, that have the same effect; 0: not
+    # known.
     share: float
     # What a run raised that broke.
     fault: str = ""
@@ -54,7 +55,8 @@ def first(subject: Subject, trial: Trial, cases: Iterable[Case]) -> tuple[Imposs
     dtype = subject.dtype if subject.randomness == "coins" else "float64"
     tried = 0
 
-    # Put each coin of a run to each of its ends, until a token of probability 0 comes out or the time is over.
+    # Put each coin of a run to each of its ends, until a token of probability 0 comes out or the
+    # time is over.
     with trial.caller.uncounted(), ends.trial(trial.caller.seed, dtype) as run:
         for case, drafted, program in _programs(trial, [case for case in cases if takes(trial, case)]):
             if clock.now() > until:
@@ -93,7 +95,8 @@ def _ends(count: int) -> Iterator[End]:
 def _share(run: ends.Run, program: Any, case: Case, end: End) -> float:
     """Return the fraction of a coin's numbers, from that end on, with the end's effect; 0 if it does not repeat.
 
-    Arithmetic of fewer bits than the coin's takes other numbers for the end, too: they are counted by bisection.
+    Arithmetic of fewer bits than the coin's takes other numbers for the end, too: they are counted
+    by bisection.
     """
 
     def fails(inside: int) -> bool:
@@ -118,7 +121,8 @@ def _impossible(run: ends.Run, program: Any, case: Case, end: End, *, again: boo
     try:
         answer: Answer = run(program, end, again=again)[0]
     except Broken as reason:
-        # A token outside the vocabulary has probability 0, too; `subject_call` says it in these words.
+        # A token outside the vocabulary has probability 0, too; `subject_call` says it in these
+        # words.
         outside = OUTSIDE.match(str(reason))
         if outside is None:
             raise Broken(f"{reason}, {_where(end)}") from reason
@@ -132,8 +136,9 @@ def _impossible(run: ends.Run, program: Any, case: Case, end: End, *, again: boo
 def verdict_at_end(subject: Subject, impossible: Impossible, runs: int, while_recording: bool = False) -> Verdict:
     """Return the verdict on a subject that emits a token of probability 0, or breaks, at the end of a coin.
 
-    It convicts if coins are arguments (they may be exactly 0), or if the law was being recorded (`while_recording`).
-    Otherwise it is "measured": a generator draws such a number more rarely than rounding moves a law.
+    It convicts if coins are arguments (they may be exactly 0), or if the law was being recorded
+    (`while_recording`). Otherwise it is "measured": a generator draws such a number more rarely
+    than rounding moves a law.
     """
     # A conviction, a measured rarity, or a lossy design?
     case, shown_input, text = impossible.case, impossible.inputs, impossible.text

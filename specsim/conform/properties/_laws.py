@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import clock
+from specsim.conform.argument_words import argument_words
 from specsim.conform.cases import Case
 from specsim.conform.doubts import AGAIN, doubt
 from specsim.conform.evidence import montecarlo
 from specsim.conform.fitting import through
-from specsim.conform.given import given
 from specsim.conform.observation import Observation, distance, key_of
 from specsim.conform.observing import observe as observe_once
 from specsim.conform.smaller import simple
@@ -66,7 +66,8 @@ def each(
 ) -> Verdict:
     """Return the verdict of a property that every case must have; `observe` observes a case otherwise than alone.
 
-    Where the cases are looked at again, `begun` is the number of the subject's runs before the first time.
+    Where the cases are looked at again, `begun` is the number of the subject's runs before the
+    first time.
     """
     caller, findings = trial.caller, trial.findings
     observe, cases = observe or partial(observe_once, trial), list(cases)
@@ -96,7 +97,8 @@ def each(
                 continue
             return _convicted(name, subject, trial, case, result, look, caller.runs - runs, observe)
 
-    # Hidden randomness was discovered on the way: earlier cases were wrongly taken for exact, so start again.
+    # Hidden randomness was discovered on the way: earlier cases were wrongly taken for exact, so
+    # start again.
     if findings.is_hidden and not hidden:
         return each(name, subject, trial, cases, look, observe, runs)
     if doubted is not None:
@@ -178,11 +180,13 @@ def _counterexample(subject: Subject, case: Case, result: Look) -> Counterexampl
     laws = outcome, result.expected, result.observed
     if subject.kind in ("decoder", "drafter"):
         tables = _table(case, "target"), _table(case, "draft")
-        return Counterexample(case.words, *tables, None, *laws, given(subject, case, None))
+        return Counterexample(case.words, *tables, None, *laws, argument_words(subject, case, None))
     likeliest = max(inputs(subject, case), key=lambda drawn: drawn.weight)
     drafts = None if likeliest.tree is None else np.asarray(likeliest.tree.tokens).tolist()
     q = None if likeliest.q is None else likeliest.q.tolist()
-    return Counterexample(case.words, likeliest.p.tolist(), q, drafts, *laws, given(subject, case, likeliest.tree))
+    return Counterexample(
+        case.words, likeliest.p.tolist(), q, drafts, *laws, argument_words(subject, case, likeliest.tree)
+    )
 
 
 def _table(case: Case, which: str) -> dict[str, list[str]]:

@@ -1,10 +1,11 @@
 """Texts verified in one call come out as if each had been verified alone, and independent of each other.
 
-Small batches are judged exactly, by the joint law of all their rows: 1, 3, 5 and 8 equal ones, two that draw a
-correction or a bonus, two of different laws, and two among certain ones. After that, and where it cannot be had, the
-frequencies over the rows of large batches are judged: rows that share random numbers are further from the law than
-independent ones can be. There, rows of two laws stand at random places, and all of them count. Where no small batch can
-be followed, equal rows that agree too often convict, too: of few that share a random number the frequencies are right.
+Small batches are judged exactly, by the joint law of all their rows: 1, 3, 5 and 8 equal ones, two
+that draw a correction or a bonus, two of different laws, and two among certain ones. After that,
+and where it cannot be had, the frequencies over the rows of large batches are judged: rows that
+share random numbers are further from the law than independent ones can be. There, rows of two laws
+stand at random places, and all of them count. Where no small batch can be followed, equal rows that
+agree too often convict, too: of few that share a random number the frequencies are right.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from specsim.base import clock
+from specsim.conform.argument_words import argument_words
 from specsim.conform.cases import Case, standard
 from specsim.conform.doubts import agreed, runs_asked
 from specsim.conform.evidence import montecarlo
-from specsim.conform.given import given
 from specsim.conform.observation import ROUNDING, continued, distance
 from specsim.conform.observing import observe_batches
 from specsim.conform.properties._dependence import DEPEND, explained, in_time, shared
@@ -77,7 +78,8 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
         return result._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
     if many.convicted:
         return explained(subject, trial, many)
-    # Small batches can be right, and the frequencies too, where rows of large ones share random numbers.
+    # Small batches can be right, and the frequencies too, where rows of large ones share random
+    # numbers.
     if (depending := in_time(subject, trial)) is not None:
         return depending
     reach = f"{result.reach}; many rows, {many.reach}" if many.outcome == "lossless" else result.reach
@@ -111,7 +113,8 @@ def _exactly(subject: Subject, trial: Trial) -> Verdict:
         }
         worst = max(worst, distance(observed, expected))
 
-        # A wrong law convicts only if as many runs along its paths agree as hidden randomness could not make agree.
+        # A wrong law convicts only if as many runs along its paths agree as hidden randomness could
+        # not make agree.
         if worst > len(batch.rows) * ROUNDING.get(subject.dtype, 1e-5):
             runs, asked = trial.caller.runs, runs_asked(trial, distance(observed, expected))
             try:
@@ -143,7 +146,7 @@ def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts,
     rows = [row.inputs[0] for row in batch.rows]
     q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
     what = f"{batch.rows[0].case.words}, {batch.words}"
-    arguments = given(subject, batch.rows[0].case, rows[0].tree)
+    arguments = argument_words(subject, batch.rows[0].case, rows[0].tree)
     shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, worst, expected, observed, arguments)
     outcome: Any = "convicted" if subject.lossless else "lossy by design"
     off = distance(observed, expected)

@@ -1,8 +1,8 @@
 """No lossless verifier keeps more drafts per pass of the target: more of them convict by themselves.
 
-One path: the largest expectation of any rule after whose blocks the target goes on as it is, which block verification
-has (Sun et al. 2025, arXiv:2403.10444). Trees: a text is kept no more often than it is drafted, nor than the target
-emits it.
+One path: the largest expectation of any rule after whose blocks the target goes on as it is, which
+block verification has (Sun et al. 2025, arXiv:2403.10444). Trees: a text is kept no more often than
+it is drafted, nor than the target emits it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
 
     def look(seen: Observation) -> Look:
         """Compare the mean number of accepted drafts with the largest possible."""
-        best, accepted = most(subject, seen.case), seen.mean(lambda answer: answer.kept)
+        best, accepted = most(subject, seen.case), seen.mean(lambda answer: answer.num_accepted)
         if any(answer.passes > 1 for answer in seen.law):
             several_passes.append(seen.case)
             accepted = 0.0

@@ -28,7 +28,8 @@ def cases(subject: Subject) -> Iterable[Case]:
 def look(seen: Observation) -> Look:
     """Compare the law of the drafts with the product of the rows; without rows they must be certain.
 
-    A drafter may stop when it likes, before it draws: where it goes on, the next draft is a draw from its row.
+    A drafter may stop when it likes, before it draws: where it goes on, the next draft is a draw
+    from its row.
     """
     # The probability of each list of drafts, and of each beginning of one.
     observed: dict[Any, float] = {}

@@ -1,6 +1,7 @@
 """Laws at the edges: p = q, disjoint supports, certain tokens, zeros; no token of probability 0 is emitted.
 
-Nor is one where a coin is at its end: after the law is found right, every coin is once exactly 0, and once 1 - ulp.
+Nor is one where a coin is at its end: after the law is found right, every coin is once exactly 0,
+and once 1 - ulp.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ PAIRS = {
     "rare tokens left over": ("49994/50000 5/50000 1/50000", "1 0 0"),
 }
 
-# Pairs whose targets a chain without drafts has, too: a first token of probability 0, and a certain one.
+# Pairs whose targets a chain without drafts has, too: a first token of probability 0, and a certain
+# one.
 UNDRAFTED = ("disjoint supports", "a certain target")
 
 # Types in which what is faint is within rounding.
 SHORT = ("float16", "bfloat16")
-# Cumulative sums of p, of what is left of p and of either without a token end below 1 in float64 and in float32.
+# Cumulative sums of p, of what is left of p and of either without a token end below 1 in float64
+# and in float32.
 ROUNDED = ("0 5/23 5/23 1/23 5/23 2/23 5/23 0", "0 4/21 5/21 2/21 3/21 6/21 1/21 0", "0 1 0 0 0 0 0 0")
 
 

@@ -1,8 +1,9 @@
 """Nothing goes wrong at sizes beyond those of the exact cases: one look by frequencies at each.
 
-More tokens, longer blocks, more candidates and wider trees than an exact law can have. Only shares of tokens are
-compared, of kinds that tell what is wrong (`large_cases`). What cannot take such a size is not asked, and it is said.
-The time is a small part of what the other properties took, so that a slow subject has fewer runs.
+More tokens, longer blocks, more candidates and wider trees than an exact law can have. Only shares
+of tokens are compared, of kinds that tell what is wrong (`large_cases`). What cannot take such a
+size is not asked, and it is said. The time is a small part of what the other properties took, so
+that a slow subject has fewer runs.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import clock
+from specsim.conform.argument_words import argument_words
 from specsim.conform.cases import Case
 from specsim.conform.draws import drafted, seeded
 from specsim.conform.evidence.shares import Share, excess, nats, seen_from
-from specsim.conform.given import given
 from specsim.conform.large_cases import Large, large, shares
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input
@@ -36,7 +37,8 @@ TELLING = 0.3
 CHUNK = 250
 # Runs that are timed, to know how many there is time for.
 PROBE = 10
-# All of these looks may take this fraction of the seconds that the judgement took before, and at least so many seconds.
+# All of these looks may take this fraction of the seconds that the judgement took before, and at
+# least so many seconds.
 PART, LEAST = 0.1, 5.0
 # Types whose sums of so many probabilities are off by more than is looked for.
 SHORT = ("float16", "bfloat16")
@@ -147,7 +149,7 @@ def _convicted(subject: Subject, size: Large, seen: Seen, runs: int) -> Verdict:
     """Return the conviction by the share that is the furthest off, with one of the inputs."""
     words, observed, expected = seen.worst
     p, q, drafts = _shown(subject, seen.example)
-    arguments = given(subject, size.case, seen.example.tree)
+    arguments = argument_words(subject, size.case, seen.example.tree)
     shown = Counterexample(size.case.words, p, q, drafts, words, {words: expected}, {words: observed}, arguments)
     sentence = f"{words} have probability {observed:.4g}, not {expected:.4g} ({size.case.words}, {seen.runs} runs)"
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"

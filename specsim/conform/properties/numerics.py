@@ -1,8 +1,9 @@
 """How far shorter floats move the law: a distance for every type that the subject takes, and no verdict on the rule.
 
-The law on inputs of a type is compared with the law that the same code has on float64 inputs: a wrong rule is as wrong
-in both, and a right one is here only as wrong as its floats. What no rounding of the type can have done convicts: a
-floor, or a branch, that the code has for this type alone.
+The law on inputs of a type is compared with the law that the same code has on float64 inputs: a
+wrong rule is as wrong in both, and a right one is here only as wrong as its floats. What no
+rounding of the type can have done convicts: a floor, or a branch, that the code has for this type
+alone.
 """
 
 from __future__ import annotations

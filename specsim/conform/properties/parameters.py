@@ -35,7 +35,8 @@ MORE = {
 def cases(subject: Subject) -> Iterator[Case]:
     """Yield standard cases of the two smallest sizes (a drafter's: of all), under every parameter; some on five tokens.
 
-    Those on five tokens are for subjects that are handed laws: a decoder's two drafts have too many paths there.
+    Those on five tokens are for subjects that are handed laws: a decoder's two drafts have too many
+    paths there.
     """
     if not subject.warps:
         return

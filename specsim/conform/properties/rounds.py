@@ -1,10 +1,11 @@
 """Two rounds of one text have the target's joint law: nothing wrong is carried over, no random number serves twice.
 
-A round alone may be right, and each of two rounds have its law, while the second reuses noise of the first, a residual
-that was kept, or a position that was not moved on. So the joint law of all tokens of both rounds is compared, the
-second drafted after what the first emitted. What gave the same answers whenever a path was run again, in whatever
-order, cannot remember: it is asked only if it says that it is stateful, or if it was judged by frequencies and is no
-JAX function that gives the same whenever it gets the same key. One that says so may count, too: of single drafts three
+A round alone may be right, and each of two rounds have its law, while the second reuses noise of
+the first, a residual that was kept, or a position that was not moved on. So the joint law of all
+tokens of both rounds is compared, the second drafted after what the first emitted. What gave the
+same answers whenever a path was run again, in whatever order, cannot remember: it is asked only if
+it says that it is stateful, or if it was judged by frequencies and is no JAX function that gives
+the same whenever it gets the same key. One that says so may count, too: of single drafts three
 rounds are compared.
 """
 
@@ -115,5 +116,5 @@ def text_of(trial: Trial, case: Case, drafted: dict[Text, list[Input]], rounds: 
         whole = sum(choice.weight for choice in choices)
         chosen = random.choice(len(choices), p=[choice.weight / whole for choice in choices]) if len(choices) > 1 else 0
         answer = call(after, choices[chosen], random, run)
-        text, accepted = text + answer.text, accepted + answer.kept
+        text, accepted = text + answer.text, accepted + answer.num_accepted
     return Answer(text[len(case.prompt) :], accepted)

@@ -1,7 +1,7 @@
 """Under a mask the law is the target's, masked and normalised anew, at every position; no forbidden token is emitted.
 
-The mask depends on the text, as that of a grammar does, and forbids a token in every row: after each draft, and in the
-row of the bonus token, too.
+The mask depends on the text, as that of a grammar does, and forbids a token in every row: after
+each draft, and in the row of the bonus token, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A text stops after its first end token and at its length limit, wherever in a block they fall, with the target's law.
 
-Nothing may follow an end token, drafted and accepted or drawn; what is kept before a limit has the law that it has in a
-longer text. A prompt is not counted, and an end token in it ends nothing.
+Nothing may follow an end token, drafted and accepted or drawn; what is kept before a limit has the
+law that it has in a longer text. A prompt is not counted, and an end token in it ends nothing.
 """
 
 from __future__ import annotations

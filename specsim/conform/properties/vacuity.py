@@ -38,7 +38,7 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
             reach = "the first of the standard cases: the budget ran out"
             break
         number += 1
-        mean = seen.mean(lambda answer: answer.kept)
+        mean = seen.mean(lambda answer: answer.num_accepted)
         accepted += mean
         rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
     assert seen is not None

@@ -10,29 +10,35 @@ from specsim.exact.tree import texts
 from specsim.types import TokenTree
 
 
-def given(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, str]:
-    """Names and values of the other arguments in a case, as a call has them; none that say nothing."""
-    out: dict[str, str] = {}
+def argument_words(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, str]:
+    """Return the names and values of the arguments beside laws and drafts, as a call has them.
+
+    Arguments that say nothing, such as a limit that is None, are left out.
+    """
+    words: dict[str, str] = {}
+    # How the laws are warped, and what the text goes on from.
     if subject.warps or case.sampling_params != UNCHANGED:
-        out["sampling_params"] = parameters(case.sampling_params)
+        words["sampling_params"] = parameters(case.sampling_params)
     if tree is None:
-        out["prompt"] = str(list(case.prompt))
-        out["gamma" if subject.kind == "drafter" else "n"] = str(_tokens(subject, case))
+        words["prompt"] = str(list(case.prompt))
+        words["gamma" if subject.kind == "drafter" else "n"] = str(_tokens(subject, case))
     elif case.prompt:
-        out["prompt"] = str(list(case.prompt))
+        words["prompt"] = str(list(case.prompt))
+    # The shape of the drafts, and where a text ends.
     if subject.kind == "tree":
-        out["parents"] = str(list(case.parents))
+        words["parents"] = str(list(case.parents))
     if subject.stops and case.end is not None:
-        out["end"] = str(case.end)
+        words["end"] = str(case.end)
     if subject.stops and subject.kind != "decoder" and case.limit is not None:
-        out["limit"] = str(case.limit)
+        words["limit"] = str(case.limit)
+    # Which tokens are allowed.
     if subject.masks and case.mask is not None:
-        out["mask"] = allowed(case, tree)
-    return out
+        words["mask"] = allowed(case, tree)
+    return words
 
 
 def parameters(sampling_params: SamplingParams) -> str:
-    """Sampling parameters in one line.
+    """Return sampling parameters in one line.
 
     >>> parameters(SamplingParams(top_k=2))
     'temperature 1, top_k 2, top_p 1'
@@ -41,7 +47,7 @@ def parameters(sampling_params: SamplingParams) -> str:
 
 
 def allowed(case: Case, tree: TokenTree | None) -> str:
-    """The tokens that the mask allows, in every row or right after the prompt."""
+    """Return in words the tokens that the mask allows, in every row or right after the prompt."""
     assert case.mask is not None
     after = [()] if tree is None else texts(tree)
     rows = [np.flatnonzero(case.mask(case.prompt + text, case.target.vocab)).tolist() for text in after]
@@ -51,4 +57,5 @@ def allowed(case: Case, tree: TokenTree | None) -> str:
 
 
 def _tokens(subject: Subject, case: Case) -> int:
+    """Return the number of tokens that a decoder or a drafter is asked for."""
     return case.size if subject.kind == "drafter" else case.limit or case.size + 1
