@@ -20,7 +20,7 @@ from specsim.checks.process import PROCESS_CHECKS
 from specsim.checks.step import STEP_CHECKS
 from specsim.checks.tree import TREE_CHECKS
 from specsim.discover import Rule
-from specsim.exact.guarantee import try_siblings, verified_schemes
+from specsim.exact.family_verdicts import try_siblings, verified_schemes
 from specsim.verify.lookup import step_told
 
 Checks = Mapping[str, Check]

@@ -1,1 +1,1 @@
-"""What a rule does, by enumeration, in rationals where the laws are."""
+"""Exact laws of rules, by enumeration; in rationals where the laws are."""

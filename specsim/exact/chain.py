@@ -16,12 +16,20 @@ from specsim.base.arrays import normalize_or, positive_part
 from specsim.discover import Rule
 from specsim.types import Array, Model
 
-Table = Mapping[tuple[int, ...], Array]  # prefix of token ids -> next-token law (V,)
+# Prefix of token ids -> next-token law (V,).
+Table = Mapping[tuple[int, ...], Array]
+# Text -> probability.
 Law = dict[tuple[int, ...], Array]
+
+# Largest number of weights (context-free pairs), or of drafted blocks (models), that are
+# enumerated.
+MAX_STATES = 2**20
+# Bits of two floats that agree in equal products of other order.
+BITS = 44
 
 
 def target_law(table: Table, length: int) -> Law:
-    """Law of the first `length` tokens under ancestral sampling."""
+    """Return the law of the first `length` tokens under ancestral sampling."""
     vocab = table[()].shape[-1]
     return {
         text: math.prod([table[text[:i]][y] for i, y in enumerate(text)])
@@ -30,20 +38,20 @@ def target_law(table: Table, length: int) -> Law:
 
 
 def blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, prefix: tuple[int, ...] = ()) -> Law:
-    """Law of (kept drafts..., next token) of one block after `prefix`."""
+    """Return the law of (accepted drafts..., next token) of one block after `prefix`."""
     law: Law = {}
     for x in itertools.product(range(target[()].shape[-1]), repeat=gamma):
         weight, _, joint = _block(rule, target, draft, x, prefix)
         for n, y in zip(*np.nonzero(joint), strict=True) if weight else ():
-            out = (*x[:n], int(y))
-            law[out] = law.get(out, 0) + weight * joint[n, y]
+            text = (*x[:n], int(y))
+            law[text] = law.get(text, 0) + weight * joint[n, y]
     return law
 
 
 def _block(
     rule: ModuleType, target: Table, draft: Table, x: tuple[int, ...], prefix: tuple[int, ...] = ()
 ) -> tuple[Array, Any, Array]:
-    """(probability of the drafts x, plan, joint law of (kept, next token) given them)."""
+    """Return (probability of the drafts x, plan, joint law of the number accepted and the next token, given x)."""
     vocab, gamma = target[()].shape[-1], len(x)
     q = np.array([draft[prefix + x[:i]] for i in range(gamma)]).reshape(gamma, vocab)
     weight = math.prod([q[i, t] for i, t in enumerate(x)])
@@ -54,60 +62,60 @@ def _block(
 
 
 def strong_law(rule: ModuleType, target: Table, draft: Table, gamma: int) -> tuple[Law, Array]:
-    """One block continued to gamma+1 tokens: (joint law of the text, E[drafts kept]).
+    """Return (joint law of one block continued to gamma + 1 tokens, expected number of accepted drafts).
 
-    Equal to `target_law(target, gamma + 1)` exactly when the rule is lossless; one-token marginals are not enough. The
-    continuation is the target's own, unless the rule says otherwise.
+    Equal to `target_law(target, gamma + 1)` exactly when the rule is lossless; one-token marginals
+    are not enough. The continuation is the target's own, unless the rule says otherwise.
     """
     law: Law = {}
-    kept = 0
+    expected_accepted = 0
     for x in itertools.product(range(target[()].shape[-1]), repeat=gamma):
         weight, plan, joint = _block(rule, target, draft, x)
         for n, y in zip(*np.nonzero(joint), strict=True) if weight else ():
-            kept += weight * joint[n, y] * int(n)
+            expected_accepted += weight * joint[n, y] * int(n)
             state = after_block(rule, plan, np.array(x, dtype=np.int64), n, y)
             for text, mass in _continued(target, draft, (*x[:n], int(y)), state, gamma + 1):
                 law[text] = law.get(text, 0) + weight * joint[n, y] * mass
-    return law, kept
+    return law, expected_accepted
 
 
 def after_block(rule: ModuleType, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
-    """(above, below): the next token comes from (above p - below q)+ normalised; (1, 0), p itself, for most rules."""
+    """Return (above, below): the next token comes from (above p - below q)+, normalised.
+
+    For most rules that is (1, 0), p itself. `kept` is the number of accepted drafts.
+    """
     if discover.facts(rule).continuation:
-        return tuple(w[..., 0] for w in rule.continuation(plan, drafts, np.asarray(kept), np.asarray(token)))
+        return tuple(factor[..., 0] for factor in rule.continuation(plan, drafts, np.asarray(kept), np.asarray(token)))
     return 1, 0
 
 
 def _continued(target: Table, draft: Table, text: tuple[int, ...], state: Any, length: int) -> Iterator[Any]:
-    """Every continuation of a text to `length` tokens, with its probability."""
+    """Yield every continuation of a text to `length` tokens, with its probability."""
     if len(text) == length:
         yield text, 1
         return
     (above, below), p = state, target[text]
-    q = draft.get(text, 0 * p)  # past the block the target is itself again: its last token has no draft law
-    law = normalize_or(positive_part(above * p - below * q), p) if below and len(text) < length - 1 else p
+    # Past the block the target is itself again: its last token has no draft law.
+    q = draft.get(text, 0 * p)
+    is_changed = below and len(text) < length - 1
+    law = normalize_or(positive_part(above * p - below * q), p) if is_changed else p
     for y in np.flatnonzero(law):
         for whole, mass in _continued(target, draft, (*text, int(y)), (above * p[y], below * q[y]), length):
             yield whole, law[y] * mass
 
 
 def expected_blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, length: int) -> Array:
-    """Expected number of target calls to write `length` tokens, by recursion over every prefix a block can end at."""
+    """Return the expected number of target calls for `length` tokens, by recursion over the ends of blocks."""
 
     def remaining(prefix: tuple[int, ...]) -> Array:
+        """Return the expected number of target calls after a prefix."""
         left = length - len(prefix)
         if left <= 0:
             return 0
         law = blocks(rule, target, draft, min(gamma, left - 1), prefix)
-        return 1 + sum(weight * remaining(prefix + out) for out, weight in law.items())
+        return 1 + sum(weight * remaining(prefix + block) for block, weight in law.items())
 
     return remaining(())
-
-
-MAX_STATES = 2**20  # of the weight (context-free pairs), or drafted blocks (models)
-
-
-BITS = 44  # floats that agree so far are the same product in another order
 
 
 @np.errstate(under="ignore")
@@ -117,9 +125,10 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
     .. math:: E[n] = \sum_{i=1}^{\gamma} E_{x \sim q}[\min(1, w_i)], \quad w_i = \text{advance}(w_{i-1}, p_i/q_i(x_i))
 
     Tokenwise multiplies clipped ratios, w_i = prod min(1, p/q); block verification clips products,
-    w_i = min(1, w_{i-1} p/q); greedy block verification does not clip, which gives the full-information bound
-    sum_i 1 - TV(P_i, Q_i) that no verifier beats. It pays with the blocks after it, whose target it changes: this is
-    its first block, and along a text it can keep less than block verification (`specsim.simulate` shows it).
+    w_i = min(1, w_{i-1} p/q); greedy block verification does not clip, which gives the
+    full-information bound sum_i 1 - TV(P_i, Q_i) that no verifier beats. It pays with the blocks
+    after it, whose target it changes: this is its first block, and along a text it can keep less
+    than block verification (`specsim.simulate` shows it).
 
     Parameters
     ----------
@@ -162,12 +171,17 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
 
 
 def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
-    """Masses of the weights that can occur, merged where equal: the context is forgotten but for its weight."""
-    some = q > 0
-    p, q = p[some], q[some]
+    """Return tau of laws without context, by the law of the weight w_i alone.
+
+    Weights that can occur have masses, merged where equal: nothing else of the context matters.
+    """
+    # Ratios p/q that can be drafted, and the probability of each.
+    drafted = q > 0
+    p, q = p[drafted], q[drafted]
     ratio, which = np.unique(arrays.quotient(p, q), return_inverse=True)
     chance = np.zeros_like(q, shape=len(ratio))
     np.add.at(chance, which, q)
+    # One draft after the other: E[n] grows by E[min(1, w_i)].
     weight, mass, tau = np.ones_like(ratio[:1]), np.ones_like(ratio[:1]), 1
     for i in range(gamma):
         if len(weight) * len(ratio) > MAX_STATES:
@@ -175,30 +189,34 @@ def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
                 f"draft {i + 1} of gamma={gamma} meets {len(weight)} weights times {len(ratio)} ratios, more than "
                 f"{MAX_STATES}; use a smaller vocabulary or gamma, or specsim.simulate"
             )
-        weight, mass = _merged(
-            module.advance(weight[:, None], ratio[None, :]).ravel(), (mass[:, None] * chance[None, :]).ravel()
-        )
+        advanced = module.advance(weight[:, None], ratio[None, :])
+        weight, mass = _merged(advanced.ravel(), (mass[:, None] * chance[None, :]).ravel())
         tau = tau + (mass * np.where(weight < 1, weight, 1)).sum()
     return tau
 
 
 def _merged(weight: Array, mass: Array) -> tuple[Array, Array]:
-    """Equal weights together; floats that agree to BITS become their mean, which keeps E[w]."""
+    """Return weights with their masses, equal ones together.
+
+    Floats that agree to BITS become their mean, which keeps E[w].
+    """
     keys, which = np.unique(weight if weight.dtype == object else _rounded(weight), return_inverse=True)
     total, moment = np.zeros_like(mass, shape=len(keys)), np.zeros_like(mass, shape=len(keys))
     np.add.at(total, which, mass)
     np.add.at(moment, which, mass * weight)
-    some = total > 0
-    return moment[some] / total[some], total[some]
+    possible = total > 0
+    return moment[possible] / total[possible], total[possible]
 
 
 def _rounded(w: Array) -> Array:
+    """Return floats rounded to BITS bits of their mantissas."""
     mantissa, exponent = np.frexp(w)
     return np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS)
 
 
 def _of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
-    """Every drafted block, one law a prefix."""
+    """Return tau of models, by enumeration of every drafted block."""
+    # Both laws after a prefix; the number of blocks is bounded.
     rows = check.models(target, draft)
     vocab = rows(())[0].shape[-1]
     if vocab**gamma > MAX_STATES:
@@ -207,13 +225,14 @@ def _of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
             "vocabulary or gamma, or specsim.simulate"
         )
 
-    def kept(prefix: tuple[int, ...], weight: Any) -> Any:
+    def accepted_after(prefix: tuple[int, ...], weight: Any) -> Any:
+        """Return the expected number of drafts that are accepted after a drafted prefix of this weight."""
         if len(prefix) == gamma:
             return 0
         p, q = rows(prefix)
         drafted = np.flatnonzero(np.asarray(q > 0))
-        after = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
-        deeper = [kept((*prefix, int(y)), w) for y, w in zip(drafted, after, strict=True)]
-        return (q[drafted] * (np.where(after < 1, after, 1) + np.array(deeper))).sum()
+        weights = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
+        deeper = [accepted_after((*prefix, int(token)), w) for token, w in zip(drafted, weights, strict=True)]
+        return (q[drafted] * (np.where(weights < 1, weights, 1) + np.array(deeper))).sum()
 
-    return 1 + kept((), 1)
+    return 1 + accepted_after((), 1)

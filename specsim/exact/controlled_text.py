@@ -1,4 +1,4 @@
-"""The exact law of texts whose blocks are as long as a controller lets them be, by forking every draw of the loop."""
+"""The exact law of texts whose blocks a controller ends, by forking every draw of the loop."""
 
 from __future__ import annotations
 
@@ -22,52 +22,57 @@ Text = tuple[int, ...]
 def law(
     controller: ModuleType, rule: ModuleType, target: Table, draft: Table, length: int, most: int
 ) -> dict[Text, Fraction]:
-    """Law of the first `length` tokens, in blocks of at most `most` drafts that a chain rule verifies."""
-    out: dict[Text, Fraction] = {}
+    """Return the law of the first `length` tokens, in blocks of at most `most` drafts that a chain rule verifies."""
+    by_text: dict[Text, Fraction] = {}
     for (text, _), mass in outcomes(controller, rule, target, draft, length, most).items():
-        out[text] = out.get(text, Fraction(0)) + mass
-    return out
+        by_text[text] = by_text.get(text, Fraction(0)) + mass
+    return by_text
 
 
 def outcomes(
     controller: ModuleType, rule: ModuleType, target: Table, draft: Table, length: int, most: int
 ) -> dict[tuple[Text, Text], Fraction]:
-    """The same together with the drafts of each block."""
+    """Return the law of (text, number of drafts of each block)."""
 
     def program(fork: rational.Fork) -> tuple[Text, Text]:
-        text, blocks, state = Text(), Text(), controller.start(())
+        """Write one text, with the uniforms of a fork."""
+        text, block_lengths, state = Text(), Text(), controller.start(())
         while len(text) < length:
             state, drafts = _block(controller, state, draft, text, min(most, length - len(text) - 1), fork)
-            kept, token = _verified(rule, target, draft, text, drafts, fork)
-            text, blocks = (*text, *drafts[:kept], token), (*blocks, len(drafts))
-            state = controller.learn(state, np.asarray(kept), np.asarray(len(drafts)))
-        return text, blocks
+            num_accepted, token = _verified(rule, target, draft, text, drafts, fork)
+            text, block_lengths = (*text, *drafts[:num_accepted], token), (*block_lengths, len(drafts))
+            state = controller.learn(state, np.asarray(num_accepted), np.asarray(len(drafts)))
+        return text, block_lengths
 
     return rational.law(program)
 
 
 def drafted(controller: ModuleType, state: Any, draw: Callable[[], Signals], most: int) -> tuple[Any, int]:
-    """The state after a block, and its drafts: one more as often as the controller says so, after the first."""
-    has = discover.controller_facts(controller)
-    if has.block:
-        found: tuple[Any, int] = controller.block(state, draw, most)
-        return found
-    for made in range(1, most + 1):
-        told = draw()
-        if has.see:
-            state = controller.see(state, told)
-        if not controller.more(state, told):
-            return state, made
+    """Return the controller's state after a block, and its number of drafts.
+
+    After the first draft there is one more as often as the controller says so.
+    """
+    functions = discover.controller_facts(controller)
+    if functions.block:
+        block: tuple[Any, int] = controller.block(state, draw, most)
+        return block
+    for number in range(1, most + 1):
+        signals = draw()
+        if functions.see:
+            state = controller.see(state, signals)
+        if not controller.more(state, signals):
+            return state, number
     return state, max(most, 0)
 
 
 def _block(
     controller: ModuleType, state: Any, draft: Table, text: Text, most: int, fork: rational.Fork
 ) -> tuple[Any, Text]:
-    """The state, and the drafts that are handed to the rule."""
+    """Return the controller's state, and the drafts that are handed to the rule."""
     drafts: list[int] = []
 
     def draw() -> Signals:
+        """Draw one draft, and return what the controller sees of it."""
         row = draft[(*text, *drafts)]
         token = pick(row[None], fork.uniforms(1))
         drafts.append(int(token[0]))
@@ -80,10 +85,10 @@ def _block(
 def _verified(
     rule: ModuleType, target: Table, draft: Table, text: Text, drafts: Text, fork: rational.Fork
 ) -> tuple[int, int]:
-    """Drafts kept, and the token after them."""
+    """Return the number of accepted drafts, and the token after them."""
     count = len(drafts)
     p = np.array([target[text + drafts[:i]] for i in range(count + 1)])
     q = np.array([draft[text + drafts[:i]] for i in range(count)]).reshape(count, p.shape[-1])
     x = np.array(drafts, dtype=np.int64)
-    kept, token = rule.verify(rule.prepare(p[None], q[None]), x[None], fork.uniforms(1, rule.uniforms(count)))
-    return int(kept[0]), int(token[0])
+    num_accepted, token = rule.verify(rule.prepare(p[None], q[None]), x[None], fork.uniforms(1, rule.uniforms(count)))
+    return int(num_accepted[0]), int(token[0])

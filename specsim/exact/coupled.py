@@ -12,9 +12,10 @@ from specsim.types import Array
 
 
 def sampled(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> dict[tuple[tuple[int, ...], int], Fraction]:
-    """The exact law of (drafts, token) of a coupled rule."""
+    """Return the exact law of (drafts, token) of a coupled rule."""
 
     def program(race: rational_races.Race) -> tuple[tuple[int, ...], int]:
+        """Run the rule on exponential variates that fork."""
         e = race.variates(rule.races(num_drafts), len(p))
         drafts = rule.propose(q, e, num_drafts)
         return tuple(map(int, drafts)), int(rule.verify(p, drafts, e))
@@ -28,7 +29,7 @@ def lossless(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> bool:
 
 
 def token_law(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> Array:
-    """The exact law (V,) of the token of a coupled rule."""
+    """Return the exact law (V,) of the token of a coupled rule."""
     law = np.full(len(p), Fraction(0), dtype=object)
     for (_, token), mass in sampled(rule, p, q, num_drafts).items():
         law[token] += mass

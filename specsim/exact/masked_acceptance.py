@@ -1,4 +1,4 @@
-"""Acceptance under a mask, as of structured output: exact, for any step rule."""
+"""Acceptance under a mask, for structured output: exact, for any step rule."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def masked_acceptance(
     .. math:: \beta' = \sum_v \min(p'_v, q'_v), \quad p' = \frac{p \, m}{p \cdot m}, \quad
         q' = \frac{q \, m}{q \cdot m}.
 
-    A draft that does not see the mask has q' = q, and loses at least the probability that it gives to tokens that are
-    not allowed. A draft that sees the mask may be kept more or less often than without a mask; less often where both
-    models agree on the tokens that are not allowed.
+    A draft that does not see the mask has q' = q, and loses at least the probability that it gives
+    to tokens that are not allowed. A draft that sees the mask may be kept more or less often than
+    without a mask; less often where both models agree on the tokens that are not allowed.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def masked_acceptance(
 
     References
     ----------
-    Willard and Louf 2023, arXiv:2307.09702 (masks of a grammar); Leviathan et al. 2023, arXiv:2211.17192 (one draft).
+    Willard and Louf 2023, arXiv:2307.09702 (masks of a grammar); Leviathan et
+    al. 2023, arXiv:2211.17192 (one draft).
 
     Examples
     --------
@@ -76,6 +77,7 @@ def masked_acceptance(
     >>> float(masked_acceptance(p, q, mask).round(3)), float(masked_acceptance(p, q, mask, masked_draft=False).round(3))
     (0.733, 0.7)
     """
+    # Either model's law is masked and normalised; the draft may not see the mask.
     if not isinstance(masked_draft, bool):
         raise TypeError(f"masked_draft must be True or False, got {check.shown(masked_draft)}")
     p, q = check.laws(p, q)

@@ -1,4 +1,4 @@
-"""What an emitted text says of its drafts: what `renewal` needs, for several drafts and for fixed trees."""
+"""Laws of accepted drafts given the emitted text, which `renewal` needs, for several drafts and for fixed trees."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def hit_posterior(
 
     .. math:: b(y) = \sum_x \Pr[x] \, T(y \mid x) \, [y \in x] \, / \, p(y)
 
-    In a chain of several drafts per position, P(n >= i | text y) is the product of b along the text: hand b at the
-    text's own tokens to `text_survival` with the survival of `tokenwise`, then to `renewal`. For one draft under
-    rejection b = min(1, q/p). Cost V^(K+1): for small vocabularies.
+    In a chain of several drafts per position, P(n >= i | text y) is the product of b along the
+    text: hand b at the text's own tokens to `text_survival` with the survival of `tokenwise`, then
+    to `renewal`. For one draft under rejection b = min(1, q/p). Cost V^(K+1): for small
+    vocabularies.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def hit_posterior(
     module = discover.with_params(step_rule(rule, num_drafts), params)
     p, q = check.pair(p, q)
     (law, drafted), xp = hits(module, p, q, num_drafts), array_namespace(p)
+    # A lossy rule has no posterior.
     if check.concrete(law):
         off = xp.sum(abs(law - p), axis=-1) / 2
         if bool(xp.any(off > (0 if law.dtype == object else 10 * check.TOLERANCE))):
@@ -74,11 +76,11 @@ def hit_posterior(
 
 
 def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:
-    """Which prefixes of a text a tree that was drafted at each position holds.
+    """Return whether the tree drafted at each position holds the next 1, 2, ... tokens of the text.
 
-    Under `target_only` a block that starts at position t keeps exactly the drafts of its tree that the text goes on
-    with, so these rows are P(n >= i | text), and `renewal` turns them into target calls: exactly, for any deterministic
-    tree, as EAGLE-2 and Medusa draft them.
+    Under `target_only` a block that starts at position t keeps exactly the drafts of its tree that
+    the text goes on with, so these rows are P(n >= i | text), and `renewal` turns them into target
+    calls: exactly, for any deterministic tree, as EAGLE-2 and Medusa draft them.
 
     Parameters
     ----------
@@ -108,6 +110,7 @@ def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:
     >>> tree_survival([-1, 0, -1], [[5, 6, 7], [6, 6, 5], [1, 1, 1]], [5, 6, 1]).tolist()
     [[1.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
+    # Shapes and dtypes.
     shape = topology.shape(parents)
     drafted, y = np.asarray(tokens), np.asarray(text)
     if y.ndim != 1 or drafted.shape != (len(y), len(shape)):
@@ -118,12 +121,16 @@ def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:
     for name, ids in (("tokens", drafted), ("text", y)):
         if ids.size and ids.dtype.kind not in "iu":
             raise TypeError(f"{name} must hold integer token ids, got dtype {ids.dtype}")
+
+    # A node is on the text if its parent is, and its token is the text's at its depth. The root's
+    # column comes first.
     depth = topology.depths(shape)
-    on_text = np.ones((len(y), len(shape) + 1), dtype=bool)  # the root's column first
-    out = np.zeros((len(y), int(depth.max(initial=0))))
+    on_text = np.ones((len(y), len(shape) + 1), dtype=bool)
+    survival = np.zeros((len(y), int(depth.max(initial=0))))
     for node, (parent, level) in enumerate(zip(shape, depth, strict=True)):
+        # Past the end of the text nothing follows: -2 is no token, and no absent node.
         follows = np.full(len(y), -2)
         follows[: max(len(y) - level + 1, 0)] = y[level - 1 :]
         on_text[:, node + 1] = on_text[:, parent + 1] & (drafted[:, node] == follows)
-        out[on_text[:, node + 1], level - 1] = 1
-    return out
+        survival[on_text[:, node + 1], level - 1] = 1
+    return survival

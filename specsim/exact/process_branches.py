@@ -1,4 +1,4 @@
-"""The exact law of a text that a process fills: every branch of every pass is followed, states alike together."""
+"""The exact law of a text that a process fills: every branch of every pass is followed, equal states together."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ class Outcome(NamedTuple):
 
 
 def outcome(process: ModuleType, rule: Any, models: Mapping[str, Joint], length: int) -> Outcome:
-    """Follow a process along all of its branches. `rule` has `prepare`, `uniforms` and `verify` of a chain rule.
+    """Follow a process along all of its branches; return the laws of its text and of its passes.
 
-    States with the same content are followed once, with the weights of all: what a state does not hold is forgotten.
+    States with the same content are followed once, with the weights of all: what a state does not
+    hold is forgotten.
     """
     states: dict[Any, tuple[Any, Fraction]] = {(): (process.start(length, 1), Fraction(1))}
     law: Texts = {}
     passes: dict[int, Fraction] = {}
-    most = (length + 2) ** 2  # calls: a draft each, and a verdict, for every place
+    # For every place at most a draft in each call, and a verdict.
+    most = (length + 2) ** 2
     for _ in range(most):
         later: dict[Any, tuple[Any, Fraction]] = {}
         for state, weight in states.values():
+            # A filled text ends its branch; other states go on, equal ones together.
             if int(state.filled[0]) >= length:
                 text, number = tuple(map(int, host(state.text)[0])), int(state.passes[0])
                 law[text] = law.get(text, Fraction(0)) + weight
@@ -54,7 +57,7 @@ def outcome(process: ModuleType, rule: Any, models: Mapping[str, Joint], length:
 
 
 def _branches(process: ModuleType, rule: Any, models: Mapping[str, Joint], state: Any) -> Any:
-    """The states that one call of `advance` leads to, with their probabilities."""
+    """Return the states that one call of `advance` leads to, with their probabilities."""
     asked = process.ask(state)
     if asked.model not in models:
         raise ValueError(f"process {discover.name_of(process)!r} asks for rows of the {asked.model} model: give it")
@@ -63,14 +66,14 @@ def _branches(process: ModuleType, rule: Any, models: Mapping[str, Joint], state
 
 
 def _content(value: Any) -> Any:
-    """What a state holds, to be compared: arrays by shape and entries."""
+    """Return the content of a state, to be compared: arrays by shape and entries."""
     if isinstance(value, tuple):
         return tuple(map(_content, value))
     return (value.shape, tuple(value.ravel().tolist())) if isinstance(value, np.ndarray) else value
 
 
 class Joint:
-    """A model as the law of whole texts, so that a row can be asked for whatever is seen of a text."""
+    """A model as the law of whole texts: it has a row for any places of a text that are seen."""
 
     def __init__(self, model: Callable[[Text], Array], vocab: int, length: int) -> None:
         self.model, self.vocab, self.length = model, vocab, length
@@ -78,39 +81,45 @@ class Joint:
         self._texts: Texts = {}
 
     def rows(self, asked: Asked) -> Array:
-        """The rows (b, n, V) that a pass asks for."""
+        """Return the rows (b, n, V) that a pass asks for."""
         tokens, seen = host(asked.tokens), asked.seen
-        out = np.empty((*asked.places.shape, self.vocab), dtype=object)
+        rows = np.empty((*asked.places.shape, self.vocab), dtype=object)
         for i, j in np.ndindex(*asked.places.shape):
             known = tuple((int(k), int(tokens[i, k])) for k in np.flatnonzero(seen[i, j]))
-            out[i, j] = self._row(int(asked.places[i, j]), known)
-        return out
+            rows[i, j] = self._row(int(asked.places[i, j]), known)
+        return rows
 
     def texts(self) -> Texts:
-        """The law of a text of the model."""
+        """Return the law of a text of the model."""
         if not self._texts:
             every = itertools.product(range(self.vocab), repeat=self.length)
             self._texts = {text: weight for text in every if (weight := self._weight(text))}
         return self._texts
 
-    def given(self, known: Mapping[int, int]) -> Texts:
-        """The law of a text of the model of which some places are known."""
-        having = {t: w for t, w in self.texts().items() if all(t[place] == token for place, token in known.items())}
-        total = sum(having.values(), Fraction(0))
-        return {text: weight / total for text, weight in having.items()}
+    def conditional(self, known: Mapping[int, int]) -> Texts:
+        """Return the law of a text of the model of which some places are known, place -> token."""
+
+        def agrees(text: Text) -> bool:
+            return all(text[place] == token for place, token in known.items())
+
+        agreeing = {text: weight for text, weight in self.texts().items() if agrees(text)}
+        total = sum(agreeing.values(), Fraction(0))
+        return {text: weight / total for text, weight in agreeing.items()}
 
     def _weight(self, text: Text) -> Fraction:
+        """Return the probability of a text, by the chain rule."""
         return math.prod((self._row(i, tuple(enumerate(text[:i])))[y] for i, y in enumerate(text)), start=Fraction(1))
 
     def _row(self, place: int, seen: tuple[tuple[int, int], ...]) -> Array:
+        """Return the law at a place given the places that are seen: the model's if they are all those before it."""
         if (place, seen) not in self._rows:
             left = [k for k, _ in seen] == list(range(place))
-            row = self.model(tuple(token for _, token in seen)) if left else self._given(place, dict(seen))
+            row = self.model(tuple(token for _, token in seen)) if left else self._row_given(place, dict(seen))
             self._rows[place, seen] = row
         return self._rows[place, seen]
 
-    def _given(self, place: int, seen: dict[int, int]) -> Array:
-        """The law at a place given tokens anywhere: sums of the joint law; of what cannot be seen, an even one."""
+    def _row_given(self, place: int, seen: dict[int, int]) -> Array:
+        """Return the law at a place given tokens anywhere, by sums of the joint law; even where they have no mass."""
         weights = [Fraction(0)] * self.vocab
         for text, weight in self.texts().items():
             if all(text[k] == token for k, token in seen.items()):
@@ -120,5 +129,5 @@ class Joint:
 
 
 def distance(law: Texts, goal: Texts) -> Fraction:
-    """Total variation distance of two laws of texts."""
+    """Return the total variation distance of two laws of texts."""
     return sum((max(weight - law.get(text, Fraction(0)), Fraction(0)) for text, weight in goal.items()), Fraction(0))

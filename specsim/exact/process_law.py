@@ -1,4 +1,4 @@
-"""The exact law of a text that a process fills, and the passes it takes; and the law that it should have."""
+"""The exact law of a text that a process fills, the passes that it takes, and the law that it should have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from specsim.types import Array, Model
 from specsim.verify.lookup import filling_rule
 from specsim.verify.stepwise import Stepwise
 
-CELLS = 3**4  # texts: more than 4 positions of 3 tokens are for the simulator
+# Largest number of texts: more than 4 positions of 3 tokens are for the simulator.
+CELLS = 3**4
 
 
 @result("bias", "passes")
@@ -85,8 +86,9 @@ def fill(
 
     References
     ----------
-    Each process' own: Teng et al., arXiv:2410.01699 ("jacobi"); Guo and Ermon, arXiv:2504.20456 ("any_subset");
-    arXiv:2506.01380 ("frames"); Leviathan et al., arXiv:2211.17192 ("left_to_right").
+    Each process' own: Teng et al., arXiv:2410.01699 ("jacobi"); Guo and
+    Ermon, arXiv:2504.20456 ("any_subset"); arXiv:2506.01380 ("frames"); Leviathan et al.,
+    arXiv:2211.17192 ("left_to_right").
 
     Examples
     --------
@@ -101,39 +103,44 @@ def fill(
     >>> str(shipped.bias)
     '200/891'
     """
+    # The process and the rule; wrong parameters are refused before rows are asked for.
     module = discover.with_params(discover.find("process", process), params)
     if rule_params is not None:
         check.record(rule_params, "rule_params", dict)
     verifier = filling_rule(rule, rule_params)
     length = check.integer(length, "length", 1, CELLS)
-    module.uniforms(module.start(length, 1), verifier)  # refuses parameters before anything is asked for
-    given, vocab = _model(target, "target")
-    models = {"target": Joint(given, vocab, _length(length, vocab))}
+    module.uniforms(module.start(length, 1), verifier)
+
+    # The models, as joint laws of whole texts.
+    target_rows, vocab = _model(target, "target")
+    models = {"target": Joint(target_rows, vocab, _length(length, vocab))}
     if draft is not None:
-        proposed, other = _model(draft, "draft")
+        draft_rows, other = _model(draft, "draft")
         if other != vocab:
             raise ValueError(f"target has {vocab} tokens and draft has {other}: the vocabularies differ")
-        models["draft"] = Joint(proposed, vocab, length)
+        models["draft"] = Joint(draft_rows, vocab, length)
     _refuse_lossy(verifier, lossy, models["target"])
-    goal = models["target"].given(_prompt(params, vocab))
+
+    # The law of the text, and that of the target, given the prompt.
+    goal = models["target"].conditional(_prompt(params, vocab))
     if not goal:
         raise ValueError(f"given {check.shown((params or {})['given'])} has probability 0 under the target")
-    found = outcome(module, on_rationals(verifier), models, length)
-    passes = sum((number * weight for number, weight in found.passes.items()), Fraction(0))
-    return Filled(found.law, passes, max(found.passes), distance(found.law, goal))
+    filled = outcome(module, on_rationals(verifier), models, length)
+    passes = sum((number * weight for number, weight in filled.passes.items()), Fraction(0))
+    return Filled(filled.law, passes, max(filled.passes), distance(filled.law, goal))
 
 
 def _prompt(params: Mapping[str, Any] | None, vocab: int) -> dict[int, int]:
-    """What a process is given of the text: place -> token."""
-    given = check.record((params or {}).get("given") or {}, "given", dict)
-    for place, token in given.items():
+    """Return the tokens of the text that a process is passed as `given`, by place."""
+    prompt = check.record((params or {}).get("given") or {}, "given", dict)
+    for place, token in prompt.items():
         if not 0 <= token < vocab:
             raise ValueError(f"given has token {token} at place {place}; tokens are 0..{vocab - 1}")
-    return given
+    return prompt
 
 
 def text_law(target: Model | Array, length: int) -> dict[Text, Fraction]:
-    """The law of a text of the target itself: what a lossless process and rule give.
+    """Return the law of a text of the target itself, which a lossless process and rule have, too.
 
     Parameters
     ----------
@@ -161,26 +168,28 @@ def text_law(target: Model | Array, length: int) -> dict[Text, Fraction]:
     >>> {text: float(mass) for text, mass in text_law([0.25, 0.75], 2).items()}
     {(0, 0): 0.0625, (0, 1): 0.1875, (1, 0): 0.1875, (1, 1): 0.5625}
     """
-    given, vocab = _model(target, "target")
-    return dict(Joint(given, vocab, _length(length, vocab)).texts())
+    rows, vocab = _model(target, "target")
+    return dict(Joint(rows, vocab, _length(length, vocab)).texts())
 
 
 def _length(length: Any, vocab: int) -> int:
+    """Return the length of a text, if its texts are few enough to be summed over."""
     number = check.integer(length, "length", 1)
     if number > CELLS or number * math.log(vocab) > math.log(CELLS) + 1e-9:
         raise ValueError(f"length {number} at {vocab} tokens makes more than the {CELLS} texts that are summed over")
     return number
 
 
-def _model(given: Any, name: str) -> tuple[Callable[[Text], Array], int]:
-    """A model in rationals, checked at each text, and its vocabulary."""
-    if not callable(given):
-        row = _exact(given, name)
+def _model(law: Any, name: str) -> tuple[Callable[[Text], Array], int]:
+    """Return (a model in rationals, checked at each text, its vocabulary)."""
+    if not callable(law):
+        row = _exact(law, name)
         return lambda text: row, len(row)
-    vocab = len(_exact(given(()), f"{name}()"))
+    vocab = len(_exact(law(()), f"{name}()"))
 
     def after(text: Text) -> Array:
-        row = _exact(given(text), f"{name}{text}")
+        """Return the law after a text; its vocabulary is that of the empty text."""
+        row = _exact(law(text), f"{name}{text}")
         if len(row) != vocab:
             raise ValueError(f"{name}{text} has {len(row)} tokens and {name}() has {vocab}: the vocabularies differ")
         return row
@@ -189,7 +198,7 @@ def _model(given: Any, name: str) -> tuple[Callable[[Text], Array], int]:
 
 
 def _exact(row: Any, name: str) -> Array:
-    """A law as rationals: a float is the rational that it is, and the row is divided by its sum."""
+    """Return a law as rationals: a float is the rational that it is, and the row is divided by its sum."""
     law = check.law(row, name)
     if law.ndim != 1:
         raise ValueError(f"{name} must be one law, got shape {tuple(law.shape)}")
@@ -198,7 +207,10 @@ def _exact(row: Any, name: str) -> Array:
 
 
 def _refuse_lossy(rule: ModuleType | Stepwise, lossy: str | None, target: Joint) -> None:
-    """ValueError for a rule that changes such targets, unless it is named; a greedy target's laws are one-hot."""
+    """Raise ValueError for a rule that changes such targets, unless it is named.
+
+    A target of one text is greedy: its laws are one-hot.
+    """
     name = discover.name_of(rule.step if isinstance(rule, Stepwise) else rule)
     if lossy is not None and (not isinstance(lossy, str) or lossy != name):
         raise ValueError(f"lossy must be the name of the rule, {name!r}, got {check.shown(lossy)}")

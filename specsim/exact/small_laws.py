@@ -11,16 +11,16 @@ from specsim.types import Array
 
 
 def rational_laws(vocab: int, denominator: int) -> Array:
-    """Every law on `vocab` tokens whose entries are multiples of 1/denominator, as Fractions (n, vocab)."""
+    """Return every law on `vocab` tokens whose entries are multiples of 1/denominator, as Fractions (n, vocab)."""
     counts = itertools.product(range(denominator + 1), repeat=vocab)
-    rows = [[Fraction(c, denominator) for c in row] for row in counts if sum(row) == denominator]
+    rows = [[Fraction(count, denominator) for count in row] for row in counts if sum(row) == denominator]
     return np.array(rows, dtype=object)
 
 
 def rational_table(
     rng: np.random.Generator, vocab: int, depth: int, *, one_hot: bool = False
 ) -> dict[tuple[int, ...], Array]:
-    """A random law, zeros included, for every prefix of up to `depth` tokens."""
+    """Return a random law, zeros included, for every prefix of up to `depth` tokens."""
     table = {}
     for length in range(depth + 1):
         for prefix in itertools.product(range(vocab), repeat=length):

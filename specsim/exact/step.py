@@ -31,8 +31,9 @@ def acceptance_rate(
 
     .. math:: \beta = \sum_v \min(p_v, q_v) = 1 - TV(p, q) \quad\text{for one draft under rejection.}
 
-    For a rule without a function ``acceptance``, its ``transition`` is summed over all tuples of drafts where
-    V^(K+1) <= 2^20, and over sampled ones otherwise; a UserWarning then gives the error.
+    For a rule without a function ``acceptance``, its ``transition`` is summed over all tuples of
+    drafts where V^(K+1) <= 2^20, and over sampled ones otherwise; a UserWarning then gives the
+    error.
 
     Parameters
     ----------
@@ -69,14 +70,14 @@ def acceptance_rate(
     >>> float(acceptance_rate([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3))
     0.64
     """
-    module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme, params)
+    module, p, q, count, _ = _validated(p, q, rule, num_drafts, scheme, params)
     return acceptance(module, p, q, count)
 
 
 @np.errstate(under="ignore")
 def acceptance_within(p: Array, q: Array, rule: Rule, num_drafts: int, scheme: str | None = None) -> Accepted:
-    """The same with half of its 99 % interval, which is 0 where it is exact."""
-    module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme, None)
+    """Return `acceptance_rate` with half of its 99 % interval, which is 0 where it is exact."""
+    module, p, q, count, _ = _validated(p, q, rule, num_drafts, scheme, None)
     return accepted(module, p, q, count)
 
 
@@ -130,13 +131,14 @@ def output_law(
     >>> output_law([.5, .3, .2], [.1, .3, .6], rule="greedy").tolist()
     [1.0, 0.0, 0.0]
     """
-    module, p, q, count, union = _front_door(p, q, rule, num_drafts, scheme, params)
+    module, p, q, count, union = _validated(p, q, rule, num_drafts, scheme, params)
     return sparse.law(union, enumerate_step(module, p, q, count)[0])
 
 
-def _front_door(
+def _validated(
     p: Array, q: Array, rule: Rule, num_drafts: int | Draws, scheme: str | None, params: Mapping[str, Any] | None
 ) -> tuple[ModuleType, Array, Array, int | Draws, sparse.Union | None]:
+    """Return the validated rule, p, q, number of drafts, and the union of vocabularies of sparse laws."""
     p, q, union = step_rows(p, q, rule)
     p, q = check.pair(p, q)
     count = candidates(num_drafts, scheme, q)
@@ -144,6 +146,6 @@ def _front_door(
 
 
 def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
-    """(output law (..., V), hit probability (...)) of a rule module by summing over all draft tuples."""
+    """Return (output law (..., V), hit probability (...)) of a rule module by summing over all tuples of drafts."""
     law, drafted = hits(rule, p, q, num_drafts)
     return law, array_namespace(p).sum(drafted, axis=-1)

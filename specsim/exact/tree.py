@@ -19,7 +19,8 @@ from specsim.types import Array, Draws, Model, TokenTree
 from specsim.verify.lookup import step_told, tree_rule
 
 Text = tuple[int, ...]
-Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children were drawn from, its probability
+# A tree, the laws that the children of its nodes were drawn from, and its probability.
+Drawn = tuple[TokenTree, Array, Any]
 
 
 @np.errstate(under="ignore")
@@ -83,22 +84,27 @@ def expected_kept(
     >>> [str(expected_kept(p, q, rule=r, **tree)) for r in ("tokenwise", "traversal")]
     ['4/3', '115/81']
     """
+    # The rule, and the models; a law each is the same in every context.
     module = discover.with_params(tree_rule(rule, scheme), params)
     laws = check.models_or_laws(target, draft)
     p, q = (lambda text: laws[0], lambda text: laws[1]) if laws else (target, draft)
     check.models(p, q)
     if laws and scheme != "beam":
         few_enough(count_trees(int((laws[1] > 0).sum()), parents, scheme))
-    told = step_told(module, step, step_params)
+    # The number of accepted drafts is the length of the text less its next token.
+    options = step_told(module, step, step_params)
     if draws is not None:
-        told["draws"] = draws
-    law = kept_law(module, p, drawn_trees(q, parents, scheme, draws), **told)
-    kept = sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
-    return arrays.at_most(kept, max(map(len, law)) - 1)
+        options["draws"] = draws
+    law = kept_law(module, p, drawn_trees(q, parents, scheme, draws), **options)
+    accepted = sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
+    return arrays.at_most(accepted, max(map(len, law)) - 1)
 
 
 def drawn_trees(draft: Model, shape: Any, scheme: str, draws: Callable[[Array], Draws] | None = None) -> list[Drawn]:
-    """Every tree that can be drawn; the shape of beams is (width, depth), as their parents depend on the draws."""
+    """Return every tree that can be drawn.
+
+    The shape of beams is (width, depth), as their parents depend on the draws.
+    """
     if scheme == "beam":
         if np.shape(shape) != (2,):
             raise ValueError(f"the shape of scheme 'beam' is (width, depth), got {shape!r}")
@@ -108,49 +114,57 @@ def drawn_trees(draft: Model, shape: Any, scheme: str, draws: Callable[[Array], 
 
 
 def kept_law(rule: ModuleType, target: Model, trees: Iterable[Drawn], **params: Any) -> dict[Text, Any]:
-    """Law of (kept drafts..., next token)."""
+    """Return the law of (accepted drafts..., next token)."""
     laws: dict[Text, Array] = {}
 
-    def after(text: Text) -> Array:
+    def law_after(text: Text) -> Array:
+        """Return the target's law after a text, checked once."""
         if text not in laws:
             laws[text] = check.law(target(text), f"target{text}")
             check.same_vocabulary(laws[text], laws[()], f"target{text}", "target()")
         return laws[text]
 
-    out: dict[Text, Any] = {}
+    accepted: dict[Text, Any] = {}
     for batch in _batches(trees):
-        paths, first = [texts(tree) for tree, _, _ in batch], batch[0][0]
+        # Trees of one shape are prepared as one batch.
+        rows = [texts(tree) for tree, _, _ in batch]
         tokens = np.stack([tree.tokens for tree, _, _ in batch])
-        p = np.stack([np.stack([after(text) for text in rows]) for rows in paths])
-        q = np.stack([laws_of for _, laws_of, _ in batch])
-        joint = rule.transition(rule.prepare(p, q, first._replace(tokens=tokens), **params))
-        for (_, _, weight), rows, law in zip(batch, paths, joint, strict=True):
+        p = np.stack([np.stack([law_after(text) for text in row]) for row in rows])
+        q = np.stack([drawn_from for _, drawn_from, _ in batch])
+        first_tree = batch[0][0]
+        joint = rule.transition(rule.prepare(p, q, first_tree._replace(tokens=tokens), **params))
+
+        # Entry (i, y) is the probability to stop at node i, 0 for the root, with the next token y.
+        for (_, _, weight), row, law in zip(batch, rows, joint, strict=True):
             for i, y in zip(*np.nonzero(law), strict=True):
-                text = (*rows[i], int(y))
-                out[text] = out.get(text, 0) + weight * law[i, y]
-    return out
+                text = (*row[i], int(y))
+                accepted[text] = accepted.get(text, 0) + weight * law[i, y]
+    return accepted
 
 
 def continued_law(law: dict[Text, Any], target: Model, length: int) -> Iterator[tuple[Text, Any, Any]]:
-    """Every text of that length: its probability when the target goes on after `kept_law`, and the target's own."""
+    """Yield every text of that length with its mass and goal.
+
+    The mass is its probability when the target goes on after `kept_law`, the goal the target's own.
+    """
     vocab = target(()).shape[-1]
     for text in itertools.product(range(vocab), repeat=length):
         chances = [target(text[:i])[y] for i, y in enumerate(text)]
-        made = sum(law.get(text[:i], 0) * math.prod(chances[i:]) for i in range(1, length + 1))
-        yield text, made, math.prod(chances)
+        mass = sum(law.get(text[:i], 0) * math.prod(chances[i:]) for i in range(1, length + 1))
+        yield text, mass, math.prod(chances)
 
 
 def _batches(trees: Iterable[Drawn]) -> list[list[Drawn]]:
-    """Trees of one shape together."""
-    found: dict[bytes, list[Drawn]] = {}
+    """Return trees with those of one shape together."""
+    by_shape: dict[bytes, list[Drawn]] = {}
     for drawn in trees:
-        found.setdefault(np.asarray(drawn[0].parents).tobytes(), []).append(drawn)
-    return list(found.values())
+        by_shape.setdefault(np.asarray(drawn[0].parents).tobytes(), []).append(drawn)
+    return list(by_shape.values())
 
 
 def texts(tree: TokenTree) -> list[Text]:
-    """The text of the root and of every node; that of the root where there is no node."""
-    found: list[Text] = [()]
+    """Return the text of the root and of every node; that of the root where a node is absent."""
+    paths: list[Text] = [()]
     for parent, token in zip(np.asarray(tree.parents).tolist(), tree.tokens.tolist(), strict=True):
-        found.append((*found[parent + 1], token) if token >= 0 else ())
-    return found
+        paths.append((*paths[parent + 1], token) if token >= 0 else ())
+    return paths

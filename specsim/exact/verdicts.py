@@ -1,4 +1,4 @@
-"""Verdicts on what keeps the target's law: their record, and those on processes, on random tables in rationals."""
+"""Verdicts of losslessness: their record, their words, and those on processes, on random tables in rationals."""
 
 from __future__ import annotations
 
@@ -18,33 +18,39 @@ from specsim.exact.small_laws import rational_table
 from specsim.types import Array
 from specsim.verify.stepwise import Stepwise
 
-PACKAGE = "specsim."  # whose rules have proofs; a file of one's own has a name of one part
-ROUNDING = 1e-12  # the largest distance that is none, for a step rule that is enumerated in float64
+# The package whose rules have proofs; the module of a user's file has a name of one part.
+PACKAGE = "specsim."
+# Largest total variation that counts as rounding, for rules that are enumerated in float64.
+ROUNDING = 1e-12
 
 
 @result("lossless", "bias", "reason")
 class Guarantee(NamedTuple):
-    """Verdict on a rule: lossless or not, the largest bias (TV) met, its witness, and how many cases were run."""
+    """Verdict on a rule: lossless or not, the largest bias (TV) met, its witness, and how many cases were run.
+
+    The bias is a float64 where the rule has no Fractions.
+    """
 
     lossless: bool
-    bias: Fraction | float  # a float64 where the rule has no Fractions
+    bias: Fraction | float
     cases: int
     reason: str
 
 
 _MODELS = ("target", "draft")
-_TEXTS = ((2, 3), (3, 2), (2, 4))  # tokens and places of the texts that processes fill
+# Tokens and places of the texts that processes fill.
+_TEXTS = ((2, 3), (3, 2), (2, 4))
 
 
 def verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str, exact: bool | None = None) -> Guarantee:
-    """The record of a run, with its witness if there is one; `exact` unless the rule says otherwise."""
+    """Return the record of a run, with its witness if there is one; `exact` unless the rule says otherwise."""
     bias_is_exact = discover.facts(rule).exact if exact is None else exact
     bias = worst if bias_is_exact else float(worst)
     if worst:
         shown = worst if bias_is_exact else f"{bias:.6g} in float64"
         return Guarantee(False, bias, cases, f"{witness}, bias (TV) {shown}")
-    found = "exact cases" if bias_is_exact else f"cases in float64 above {ROUNDING:g}"
-    return Guarantee(True, bias, cases, f"no difference in {cases} {found}; {in_general(rule)}")
+    kind = "exact cases" if bias_is_exact else f"cases in float64 above {ROUNDING:g}"
+    return Guarantee(True, bias, cases, f"no difference in {cases} {kind}; {in_general(rule)}")
 
 
 def in_general(rule: ModuleType) -> str:
@@ -57,7 +63,7 @@ def in_general(rule: ModuleType) -> str:
 
 
 def tried_counts(rule: ModuleType, num_drafts: int | None, all_of: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers of drafts that are enumerated: the one asked for, or those of `all_of` that the rule takes."""
+    """Return the numbers of drafts to enumerate: that which is asked for, or those of `all_of` that the rule takes."""
     if num_drafts is not None:
         return (num_drafts,)
     counts = discover.facts(rule).counts
@@ -65,17 +71,17 @@ def tried_counts(rule: ModuleType, num_drafts: int | None, all_of: tuple[int, ..
 
 
 def worst_of(verdicts: Mapping[int, Guarantee]) -> Guarantee:
-    """The largest bias of several numbers of drafts, or none in any; the reason says with how many."""
-    k, found = max(verdicts.items(), key=lambda item: item[1].bias)
+    """Return the largest bias of several numbers of drafts, or none in any; the reason says with how many."""
+    k, worst = max(verdicts.items(), key=lambda item: item[1].bias)
     cases = sum(verdict.cases for verdict in verdicts.values())
-    if not found.lossless:
-        return found._replace(cases=cases, reason=f"{found.reason}, with {_drafts([k])}")
-    first, semicolon, rest = found.reason.replace(str(found.cases), str(cases), 1).partition(";")
-    return found._replace(cases=cases, reason=f"{first} with {_drafts(list(verdicts))}{semicolon}{rest}")
+    if not worst.lossless:
+        return worst._replace(cases=cases, reason=f"{worst.reason}, with {_drafts([k])}")
+    first, semicolon, rest = worst.reason.replace(str(worst.cases), str(cases), 1).partition(";")
+    return worst._replace(cases=cases, reason=f"{first} with {_drafts(list(verdicts))}{semicolon}{rest}")
 
 
 def _drafts(counts: list[int]) -> str:
-    """Numbers of drafts in words."""
+    """Return numbers of drafts in words."""
     if counts == [1]:
         return "one draft"
     *most, last = map(str, counts)
@@ -84,31 +90,32 @@ def _drafts(counts: list[int]) -> str:
 
 @lru_cache
 def process_verdict(process: ModuleType, rule: ModuleType | Stepwise, one_hot: bool) -> Guarantee:
-    """Whether texts that a process fills by a rule have the target's law, on random tables."""
+    """Return whether texts that a process fills by a rule have the target's law, on random tables."""
     judge = rule.step if isinstance(rule, Stepwise) else rule
     exact, run = discover.facts(process).exact and discover.facts(judge).exact, on_rationals(rule)
     rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
     for (vocab, length), params in itertools.product(_TEXTS, discover.process_cases(process)):
-        tables = (rational_table(rng, vocab, length - 1, one_hot=h) for h in (one_hot, False))
-        models = {name: Joint(t.__getitem__, vocab, length) for name, t in zip(_MODELS, tables, strict=True)}
+        tables = [rational_table(rng, vocab, length - 1, one_hot=is_one_hot) for is_one_hot in (one_hot, False)]
+        models = {name: Joint(table.__getitem__, vocab, length) for name, table in zip(_MODELS, tables, strict=True)}
         filled = outcome(discover.with_params(process, params), run, models, length)
         bias, cases = distance(filled.law, models["target"].texts()), cases + 1
         if bias > max(worst, 0 if exact else ROUNDING):
-            told = ", ".join(f"{name} = {value}" for name, value in params.items())
-            worst, witness = bias, f"a table with {vocab} tokens at {length} places{told and ', '}{told}"
+            values = ", ".join(f"{name} = {value}" for name, value in params.items())
+            worst, witness = bias, f"a table with {vocab} tokens at {length} places{values and ', '}{values}"
     return verdict(process, worst, cases, witness, exact)
 
 
 def on_rationals(rule: Any) -> Any:
-    """The rule, told float64 rows where Fractions are beyond it."""
+    """Return the rule, which is passed float64 rows if it cannot run on Fractions."""
     if isinstance(rule, Stepwise):
         return Stepwise(on_rationals(rule.step))
     if discover.facts(rule).exact:
         return rule
 
     def prepare(p: Array, q: Array, *more: Any, **params: Any) -> Any:
+        """Prepare from float64 rows."""
         return rule.prepare(p.astype(np.float64), q.astype(np.float64), *more, **params)
 
-    own = ModuleType(rule.__name__)
-    vars(own).update(vars(rule), prepare=prepare)
-    return own
+    wrapped = ModuleType(rule.__name__)
+    vars(wrapped).update(vars(rule), prepare=prepare)
+    return wrapped

@@ -135,6 +135,6 @@ def test_what_makes_the_tables() -> None:
     held = {"subject": "m", "outcome": "lossless"}
     verdict = {"property": "joint", "outcome": "lossless", "evidence": "scripted", "reach": "V=3, 2 drafts"}
     said = "lossless where tried (scripted up to V=3, 2 drafts)"
-    assert record._said(held | {"verdicts": [verdict]}) == said
+    assert record._outcome_words(held | {"verdicts": [verdict]}) == said
     one = Report("m", (Verdict("m", "joint", "lossless", "scripted", "V=3, 2 drafts"),))
     assert f"| {said} |" in table.row("residual_padded", one)

@@ -10,7 +10,7 @@ import pytest
 
 from specsim import block_chain, discover, expected_kept, guarantee, markov, simulate
 from specsim.draft import distinct
-from specsim.exact.guarantee import _tree_verdict
+from specsim.exact.family_verdicts import tree_verdict
 from specsim.simulation import blocks, conditional_tau, decode_loop
 from specsim.simulation.chain_of_blocks import grown_chains
 from specsim.simulation.shards import SHARD
@@ -206,6 +206,6 @@ def test_lifted_distinct_is_lossless_by_enumeration(monkeypatch: pytest.MonkeyPa
     assert guarantee("lifted", scheme="distinct").lossless
     law, two = lifted._law, lambda q: Draws(2, 0, 2)
     monkeypatch.setattr(lifted, "_law", lambda rule, target, q, level, draws: law(rule, target, q, level, two))
-    _tree_verdict.cache_clear()
+    tree_verdict.cache_clear()
     assert not guarantee("lifted", scheme="distinct").lossless
-    _tree_verdict.cache_clear()
+    tree_verdict.cache_clear()
