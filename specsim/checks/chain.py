@@ -19,6 +19,7 @@ from specsim.checks.outcomes import Check, close, in_fractions, written
 from specsim.checks.scaled import by_scales
 from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
 from specsim.exact.small_laws import rational_table
+from specsim.forking.forked_rules import kept_and_token
 from specsim.testing.cases import (
     corners,
     edge_laws,
@@ -26,7 +27,6 @@ from specsim.testing.cases import (
     random_laws,
     rational_uniforms,
 )
-from specsim.testing.sampler import kept_and_token
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, ChainRule
 from specsim.verify.hits import draft_tuples

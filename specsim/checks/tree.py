@@ -29,8 +29,8 @@ from specsim.checks.tree_cases import (
 )
 from specsim.exact.chain import blocks
 from specsim.exact.tree import continued_law, drawn_trees, kept_law
+from specsim.forking.forked_rules import kept_and_token
 from specsim.testing.cases import corners, edge_laws, fractions
-from specsim.testing.sampler import kept_and_token
 from specsim.trees import topology
 from specsim.types import Array, TokenTree, TreeRule
 from specsim.verify.chain import block

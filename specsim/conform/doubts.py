@@ -150,7 +150,7 @@ def _by_script(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]
     law: dict[Answer, float] = {}
     try:
         for program, weight in seen.programs:
-            followed_law = scripted.law(program, deadline=until, keep=True, own=trial.caller.generators)
+            followed_law = scripted.law(program, deadline=until, keep=True, generators=trial.caller.generators)
             paths += [(program, path, weight * path.weight) for path in followed_law.paths]
             add(law, followed_law.law, weight)
     except scripted.TooLong:

@@ -60,7 +60,7 @@ def follow(trial: Trial, case: Case, program: Program, *, exact: bool = False) -
         try:
             whole = partial(program, partial(_scripted, trial))
             until = trial.budget.end_of_exact(case)
-            followed_law = scripted.law(whole, deadline=until, own=caller.generators)
+            followed_law = scripted.law(whole, deadline=until, generators=caller.generators)
             rounding = case.length * findings.rounding
             return Observation(
                 case, followed_law.law, "scripted", followed_law.leaves, rounding=rounding, programs=((whole, 1.0),)

@@ -1,7 +1,8 @@
-"""The walk through the paths of a program's random decisions, depth first: for races in rationals, and for programs.
+"""The walk through the paths of a program's random decisions, depth first, for races and for programs.
 
-A run reads the answers of its path one by one. Where the path ends, each new question gets its first answer, and the
-others are left for later runs. So a program is run as often as there are paths, and nothing of a run is stored.
+A run reads the answers of its path one by one. Where the path ends, each new question gets its
+first answer, and the others are left for later runs. So a program is run as often as there are
+paths, and nothing of a run is stored.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """A uniform that forks at every comparison: the exact law of the sampler that runs.
 
-`verify` runs on numbers that remember an interval instead of a value. Where a comparison's outcome depends on where
-in the interval the uniform lies, the interval is split at that point, and one run follows each half. The weight of a
-run is a product of interval lengths, so the law of the *code* comes out in exact rationals, with no sampling.
+`verify` runs on numbers that remember an interval instead of a value. Where a comparison's outcome
+depends on where in the interval the uniform lies, the interval is split at that point, and one run
+follows each half. The weight of a run is a product of interval lengths, so the law of the *code*
+comes out in exact rationals, with no sampling.
 
-A path is a box of such intervals, and no list of answers as in `specsim.forking.paths`: rows that run together ask
-more or fewer questions as their company does, and a box holds whatever is asked.
+A path is a box of such intervals, and no list of answers as in `specsim.forking.paths`: rows that
+run together ask more or fewer questions as their company does, and a box holds whatever is asked.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ WHOLE = (Fraction(0), ONE)
 class Uniform:
     """A uniform on [0, 1), known to lie in one cell of a run's box, seen through a non-negative scale.
 
-    Supports what samplers do with a uniform: multiply it by a non-negative number, divide it by a positive one, compare
-    it with numbers. Arrays are left to NumPy, which comes back with their entries one by one.
+    Supports what samplers do with a uniform: multiply it by a non-negative number, divide it by a
+    positive one, compare it with numbers. Arrays are left to NumPy, which comes back with their
+    entries one by one.
     """
 
     __slots__ = ("_fork", "_place", "_scale")
@@ -63,13 +65,17 @@ class Uniform:
 
     def _below(self, bound: Any) -> bool:
         """Return whether scale * u < bound, forking if the cell holds both answers."""
-        if isinstance(bound, Uniform) and bound._place == self._place:  # as searchsorted asks of its first key
+        # The uniform itself, as searchsorted asks of its first key.
+        if isinstance(bound, Uniform) and bound._place == self._place:
             return self._scale < bound._scale
         if not self._scale:
             return bool(bound > 0)
+        # Most comparisons of fresh uniforms are decided without a division.
         cut, cell = _number(bound), self._fork.box[self._place]
-        if cell is WHOLE and (cut.numerator <= 0 or cut >= self._scale):  # without a division, as most are
+        if cell is WHOLE and (cut.numerator <= 0 or cut >= self._scale):
             return cut.numerator > 0
+
+        # The cell lies on one side of the cut, or is split there: this run goes on below it.
         cut = cut if self._scale is ONE else cut / self._scale
         if cut <= cell[0]:
             return False
@@ -83,7 +89,8 @@ class Uniform:
     def __ge__(self, bound: Any) -> bool:
         return NotImplemented if _several(bound) else not self._below(bound)
 
-    def __le__(self, bound: Any) -> bool:  # at a positive scale differs from < on a set of measure zero
+    def __le__(self, bound: Any) -> bool:
+        # At a positive scale <= differs from < on a set of measure zero.
         if _several(bound):
             return NotImplemented
         return bool(bound >= 0) if self._scale == 0 else self._below(bound)
@@ -120,9 +127,9 @@ class Fork:
         """Return an object array of fresh forking uniforms."""
         first, self._used = self._used, self._used + math.prod(shape)
         self.box += [WHOLE] * (self._used - len(self.box))
-        out = np.empty(self._used - first, dtype=object)
-        out[:] = [Uniform(self, place) for place in range(first, self._used)]
-        return out.reshape(shape)
+        uniforms = np.empty(self._used - first, dtype=object)
+        uniforms[:] = [Uniform(self, place) for place in range(first, self._used)]
+        return uniforms.reshape(shape)
 
     def split(self, place: int, cut: Fraction) -> None:
         """Go on below the cut, and leave the box above it for a later run."""
@@ -146,26 +153,29 @@ def runs(program: Callable[[Fork], Any]) -> Iterator[tuple[Any, Fraction]]:
 
 def law(program: Callable[[Fork], Any]) -> dict[Any, Fraction]:
     """Return the exact law of a program's (hashable) result."""
-    out: dict[Any, Fraction] = {}
+    masses: dict[Any, Fraction] = {}
     for result, weight in runs(program):
-        out[result] = out.get(result, Fraction(0)) + weight
-    return out
+        masses[result] = masses.get(result, Fraction(0)) + weight
+    return masses
 
 
 def laws(program: Callable[[list[int], list[Fork]], Iterable[Any]], rows: int) -> list[dict[Any, Fraction]]:
     """Return the exact laws of the (hashable) results of rows that run together: program(which rows, a fork for each).
 
-    Finished rows stay in the batch until they are half of it; then the batch is cut down to the rest.
+    Finished rows stay in the batch until they are half of it; then the batch is cut down to the
+    rest.
     """
     later: list[list[Box]] = [[()] for _ in range(rows)]
     last: list[Box] = [()] * rows
-    out: list[dict[Any, Fraction]] = [{} for _ in range(rows)]
+    masses: list[dict[Any, Fraction]] = [{} for _ in range(rows)]
     together = list(range(rows))
     while live := [row for row in together if later[row]]:
+        # Half of the batch is finished: go on with the rest alone.
         together = live if 2 * len(live) <= len(together) else together
+        # A finished row runs its last box again, and is not counted.
         forks = {row: Fork(later[row].pop(), later[row]) if later[row] else Fork(last[row], []) for row in together}
         results = dict(zip(together, program(together, list(forks.values())), strict=True))
         for row in live:
-            out[row][results[row]] = out[row].get(results[row], Fraction(0)) + forks[row].weight()
+            masses[row][results[row]] = masses[row].get(results[row], Fraction(0)) + forks[row].weight()
             last[row] = tuple(forks[row].box)
-    return out
+    return masses

@@ -1,7 +1,8 @@
 """Exponential variates that fork at every comparison: the exact law of a sampler that runs races.
 
-What a race asks of its variates is which of a E_i and b E_j is smaller. A run on symbols splits there; at its end the
-variates lie in a cone {E_i > c E_j, ...}, whose probability under independent exponentials is a rational number.
+A race asks of its variates which of a E_i and b E_j is smaller. A run on symbols splits there; at
+its end the variates lie in a cone {E_i > c E_j, ...}, whose probability under independent
+exponentials is a rational number.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import numpy as np
 from specsim.forking.paths import Walk
 from specsim.types import Array
 
-Constraint = tuple[int, Fraction, int]  # (i, c, j): E_i > c E_j
+# (i, c, j): E_i > c E_j.
+Constraint = tuple[int, Fraction, int]
 ONE = Fraction(1)
 
 
 class Race:
-    """One run: the answers given so far, and what they say of the variates."""
+    """One run: the answers so far, and the cone of variates that they leave."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk, self.cone = walk, frozenset[Constraint]()
@@ -32,8 +34,10 @@ class Race:
         """Return whether the first arrives before the second; where both can be, by the answer of this path."""
         if first.place == second.place:
             return first.scale < second.scale
-        if not first.scale or not second.scale:  # one stands for 0
+        # A scale of 0 stands for the number 0.
+        if not first.scale or not second.scale:
             return bool(first.scale < second.scale)
+        # The two answers as constraints; one of them may be known already.
         earlier = (second.place, first.scale / second.scale, first.place)
         later = (first.place, second.scale / first.scale, second.place)
         if earlier in self.cone or later in self.cone:
@@ -77,7 +81,8 @@ class Arrival:
         raise TypeError(f"a variate was compared with {other}; compare it with another one")
 
     def __gt__(self, other: Any) -> bool:
-        return not self < other  # two of them are equal with probability 0
+        # Two variates are equal with probability 0.
+        return not self < other
 
     __le__, __ge__ = __lt__, __gt__
 
@@ -88,16 +93,16 @@ def law(program: Callable[[Race], Any]) -> dict[Any, Fraction]:
     >>> print(law(lambda race: int((race.variates(2) / np.array([1, 2])).argmin()))[1])
     2/3
     """
-    out: dict[Any, Fraction] = {}
+    masses: dict[Any, Fraction] = {}
     walk, is_more = Walk(), True
     while is_more:
         race = Race(walk)
         result, mass = program(race), cone(race.cone)
         # Answers that cannot hold together leave an empty cone.
         if mass:
-            out[result] = out.get(result, Fraction(0)) + mass
+            masses[result] = masses.get(result, Fraction(0)) + mass
         is_more = walk.advance()
-    return out
+    return masses
 
 
 def cone(constraints: frozenset[Constraint]) -> Fraction:
@@ -110,11 +115,13 @@ def cone(constraints: frozenset[Constraint]) -> Fraction:
 def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction], ...]) -> Fraction:
     """Return the integral over the cone of exp(-sum rate E), variate by variate.
 
-    The last variate lies between the largest of its lower and the least of its upper bounds. For each choice of the
-    two that is one difference of exponentials, in the others, on the cone where these are the bounds.
+    The last variate lies between the largest of its lower and the least of its upper bounds. For
+    each choice of the two that is one difference of exponentials, in the others, on the cone where
+    these are the bounds.
     """
     if not rates:
         return ONE
+    # The bounds of the last variate by the others; constraints without it stay.
     (place, rate), rest = rates[-1], dict(rates[:-1])
     lower = [(c, j) for i, c, j in constraints if i == place]
     upper = [(1 / c, i) for i, c, j in constraints if j == place]
@@ -125,6 +132,7 @@ def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction],
     highs: list[Any] = [*upper] or [None]
     for low in lows:
         for high in highs:
+            # The others lie where these two are the bounds.
             implied = set(others)
             # Pairs of which the first must exceed the second.
             asked = [(low, bound) for bound in lower if low and bound != low]
@@ -132,6 +140,7 @@ def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction],
             asked += [(high, low)] if low and high else []
             if not all(_added(implied, large, small) for large, small in asked):
                 continue
+            # exp(-rate low) - exp(-rate high), each an integral over one variate fewer.
             for end, sign in ((low, 1), (high, -1)):
                 if end is None and sign < 0:
                     continue

@@ -1,12 +1,10 @@
-"""The exact law of what a sampler returns, by forking its uniforms: of anybody's verifier, and of rules."""
+"""The exact law of the token that a verifier returns, by forking its uniforms."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,8 @@ from specsim.forking import rational
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
-REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 per call, and there are many calls
+# Every call is repeated so often: a fair coin inside is missed in 1 of 8 calls, and there are many calls.
+REPEATS = 3
 
 
 @np.errstate(under="ignore")
@@ -30,7 +29,7 @@ def sampler_law(
     uniforms: int = 2,
     scheme: str = "iid",
 ) -> Array:
-    """Exact law of the token that a verifier emits on drafts of a scheme, with no sampling.
+    """Return the exact law of the token that a verifier emits on drafts of a scheme, with no sampling.
 
     The verifier is run on object arrays of Fractions; its uniforms fork at every comparison. The code may add,
     multiply and compare numbers, but a uniform may only be multiplied by a non-negative number, divided by a positive
@@ -75,31 +74,36 @@ def sampler_law(
     >>> [str(v) for v in sampler_law(biased, p, q)]  # should be 1/3, 2/3
     ['4/9', '5/9']
     """
+    # One pair of rational rows.
     p, q = check.laws(p, q)
     check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     check.integer(uniforms, "uniforms", 0, limits.MAX_DRAFTS)
     if p.dtype != object or p.ndim != 1:
         raise TypeError("sampler_law needs one pair of rows of Fractions")
-    out, scheme_module = np.zeros_like(p), discover.find("draft", scheme)
+
+    # The law over all drafts, of each the law over all uniforms.
+    token_law, scheme_module = np.zeros_like(p), discover.find("draft", scheme)
     for x in drafted_tuples(q, num_drafts, scheme):
         weight = scheme_module.probability(q, x, num_drafts)
         law = rational.law(partial(_run, verify, p, q, x, uniforms))
         for token, mass in law.items():
             if not 0 <= token < len(p):
                 raise ValueError(f"verify returned token {token}, outside the vocabulary 0..{len(p) - 1}")
-            out[token] += weight * mass
-    return out
+            token_law[token] += weight * mass
+    return token_law
 
 
 def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: rational.Fork) -> int:
-    """The token; ValueError if the same call gives another one, or asks other questions of the uniforms."""
+    """Return the token of one run; ValueError if a repeated call gives another one, or asks other questions."""
     u = fork.uniforms(uniforms)
 
     def once() -> int:
-        return _token(verify(p.copy(), q.copy(), x.copy(), u.copy()))  # what it writes into them is gone with the call
+        """Call it once; what it writes into its arguments is gone with the call."""
+        return _token(verify(p.copy(), q.copy(), x.copy(), u.copy()))
 
+    # The box then has all answers, so that a function of u gives the same token again.
     token, box = once(), list(fork.box)
-    for _ in range(REPEATS):  # the box now holds all answers, so a function of u gives the same
+    for _ in range(REPEATS):
         again = once()
         if again != token or fork.box != box:
             raise ValueError(
@@ -111,57 +115,8 @@ def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int
 
 
 def _token(value: Any) -> int:
-    """A whole number as it is: int() would cut 0.7 to 0."""
+    """Return a whole number as it is; int() would cut 0.7 to 0."""
     try:
         return operator.index(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value)
     except TypeError:
         raise ValueError(f"verify returned {check.shown(value)}, which is no token id") from None
-
-
-def kept_and_token(verify: Callable[[Array], tuple[Array, Array]], count: int) -> dict[tuple[int, int], Fraction]:
-    """Exact law of (kept, next token) of a sampler that takes `count` uniforms."""
-
-    def program(fork: rational.Fork) -> tuple[int, int]:
-        kept, token = verify(fork.uniforms(count))
-        return int(kept), int(token)
-
-    return rational.law(program)
-
-
-def forked_chain(rule: ModuleType) -> Any:
-    """The chain rule with the forked law of its `verify` in place of `transition`, for `strong_law`."""
-
-    def transition(plan: Any, drafts: Array) -> Array:
-        return _joint(kept_and_token(partial(rule.verify, plan, drafts), rule.uniforms(len(drafts))))
-
-    return SimpleNamespace(**vars(rule) | {"transition": transition})
-
-
-def forked_tree(rule: ModuleType) -> Any:
-    """The same of a tree rule, for specsim.exact.tree.kept_law: trees of one shape are a batch, and fork together."""
-
-    def prepare(p: Array, q: Array, tree: Any, **params: Any) -> tuple[int, Any]:
-        plans: dict[int, Any] = {}  # by the number of trees, which only falls
-        count = rule.uniforms(tree, **params)
-
-        def program(which: list[int], forks: list[rational.Fork]) -> list[tuple[int, int]]:
-            if len(which) not in plans:
-                some = tree._replace(tokens=tree.tokens[which])
-                plans[len(which)] = rule.prepare(p[which], q[which], some, **params)
-            found = rule.verify(plans[len(which)], np.stack([fork.uniforms(count) for fork in forks]))
-            return list(zip(*(np.asarray(w).tolist() for w in found), strict=True))
-
-        return len(p), program
-
-    def transition(plan: tuple[int, Any]) -> list[Array]:
-        rows, program = plan
-        return [_joint(law) for law in rational.laws(program, rows)]
-
-    return SimpleNamespace(**vars(rule) | {"prepare": prepare, "transition": transition})
-
-
-def _joint(law: dict[tuple[int, int], Fraction]) -> Array:
-    joint = np.full(np.max(list(law), axis=0) + 1, Fraction(0))
-    for outcome, mass in law.items():
-        joint[outcome] = mass
-    return joint

@@ -139,7 +139,7 @@ def test_generators_that_a_function_reaches() -> None:
 
 def test_a_generator_of_its_own_is_seen_though_two_runs_agree() -> None:
     with pytest.raises(scripted.NotReproducible, match="a generator of its own"):
-        scripted.law(lambda random: RNG.random() < 2, own=[RNG])
+        scripted.law(lambda random: RNG.random() < 2, generators=[RNG])
 
 
 def test_convicting_paths_are_run_again_as_often_as_their_distance_asks_for() -> None:

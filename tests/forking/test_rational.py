@@ -24,7 +24,7 @@ from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import Drawn, continued_law, drawn_trees, kept_law
 from specsim.forking import rational
-from specsim.testing.sampler import forked_chain, forked_tree, kept_and_token
+from specsim.forking.forked_rules import forked_chain, forked_tree, kept_and_token
 
 Table = dict[tuple[int, ...], Any]
 CHAIN, TREE = discover.rules("chain"), discover.rules("tree")

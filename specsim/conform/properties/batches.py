@@ -205,7 +205,7 @@ def law(trial: Trial, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Pat
     # Follow every choice of drafts; each target continues its row's text to the whole length.
     for chosen, weight in drafted(batch):
         program = partial(_answers, trial, cases[0], choices, chosen)
-        seen = scripted.law(program, deadline=until, keep=True, own=trial.caller.generators)
+        seen = scripted.law(program, deadline=until, keep=True, generators=trial.caller.generators)
         paths += [(program, path, weight / whole * path.weight) for path in seen.paths]
         for texts, mass in seen.law.items():
             own_texts = zip(cases, texts, strict=True)

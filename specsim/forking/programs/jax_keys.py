@@ -1,7 +1,8 @@
 """The stand-in for a key of `jax.random`, and the functions of JAX that take one while a script runs.
 
-Each key is drawn from once, so that its numbers are new ones. A key that serves twice is refused: what its numbers have
-in common is a matter of bits, and shows in frequencies. So is one that is handed to a transformation (jit, vmap, scan).
+Each key is drawn from once, so that its numbers are new ones. A key that serves twice is refused:
+what its numbers have in common is a matter of bits, and shows in frequencies. So is one that is
+handed to a transformation (jit, vmap, scan).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from specsim.types import Array
 LIBRARY = "jax"
 # What JAX asks of an argument before it traces a function.
 TRACED = ("dtype", "aval", "weak_type")
-# Functions of numbers that a program may call as `jax.numpy.NAME` on a stand-in; the other arguments are numbers.
+# Functions of numbers that a program may call as `jax.numpy.NAME` on a stand-in; the other
+# arguments are numbers.
 FOLLOWED = ("log", "exp", "negative", "argmax", "searchsorted")
 TRANSFORMED = "a key that is handed to jax.jit, vmap, scan or another transformation"
 # What a key is used for.

@@ -102,28 +102,31 @@ class Race(StandIn):
     __rmul__ = __mul__
 
     def scatter_(self, dim: int, index: Any, value: Any) -> Race:
-        """Weights that become 0; whatever else is written there is no longer over e."""
+        """Set weights to 0; other numbers written there would no longer be over e."""
         if isinstance(value, StandIn) or np.ndim(value) or value != 0 or not self._factor.flags.writeable:
             self._refuse("written to")
         np.put_along_axis(self._factor, np.asarray(index), 0.0, dim)
         return self
 
     def argmax(self, dim: int | None = None, keepdim: bool = False, axis: int | None = None, **more: Any) -> Any:
+        """Return the winner of each race along an axis."""
         where: Any = axis if dim is None else dim
         keep = bool(keepdim or more.pop("keepdims", False))
         if more:
             self._refuse(f"argmax with {', '.join(more)}")
+        # Races along the axis, or one over all entries.
         flat = where is None
         cells = self._cells.reshape(-1) if flat else np.moveaxis(self._cells, where, -1)
         weights = self._factor.reshape(-1) if flat else np.moveaxis(self._factor, where, -1)
-        out = np.zeros(cells.shape[:-1], dtype=np.int64)
-        for index in np.ndindex(*out.shape):
-            out[index] = self._winner(cells[index], weights[index])
+        winners = np.zeros(cells.shape[:-1], dtype=np.int64)
+        for index in np.ndindex(*winners.shape):
+            winners[index] = self._winner(cells[index], weights[index])
+        # The result in the shape and the library that the program expects.
         if keep:
-            out = out.reshape((1,) * self.ndim) if flat else np.expand_dims(out, where)
+            winners = winners.reshape((1,) * self.ndim) if flat else np.expand_dims(winners, where)
         if self._library in ("torch", "jax"):
-            return in_library(out, self._library)
-        return out if out.ndim else out[()]
+            return in_library(winners, self._library)
+        return winners if winners.ndim else winners[()]
 
     def _winner(self, cells: Array, weights: Array) -> int:
         """Return the winner of one race; earlier races over the same exponentials limit which winners are possible."""
@@ -156,9 +159,9 @@ class Race(StandIn):
 def _chances(run: tuple[tuple[tuple[float, ...], int], ...], weights: tuple[float, ...]) -> tuple[float, ...]:
     """Return the probability of every winner, after races of the same exponentials with other weights.
 
-    The shares of exponentials in their sum are uniform on the simplex, and every winner cuts a part off it. If rounding
-    leaves nothing of the part, as after a winner with a floor of 1e-38, the winners before are ignored: the path has
-    less probability than a sliver.
+    The shares of exponentials in their sum are uniform on the simplex, and every winner cuts a part
+    off it. If rounding leaves nothing of the part, as after a winner with a floor of 1e-38, the
+    winners before are ignored: the path has less probability than a sliver.
     """
     part = simplices.whole(len(weights))
     for law, winner in run:

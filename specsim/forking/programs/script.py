@@ -1,7 +1,8 @@
 """The script of a program's random decisions: it is followed depth first, and the program is run again along each path.
 
-Every random number that a program asks for is a stand-in, which puts questions to the script: which of these, with
-these weights? The law of the result is the sum of the weights of the paths that lead to it.
+Every random number that a program asks for is a stand-in, which puts questions to the script: which
+of these, with these weights? The law of the result is the sum of the weights of the paths that lead
+to it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Result = Hashable
 KEPT = "a random number kept from an earlier call"
 # Most decisions along one path: a program that draws until something fits has a path without end.
 DEEPEST = 1000
-# Answers of a smaller share are not followed: the 1e-20 that keeps a row from being empty would double every path.
+# Answers of a smaller share are not followed: the 1e-20 that keeps a row from being empty would
+# double every path.
 NEGLIGIBLE = 2.0**-60
 
 
@@ -63,7 +65,8 @@ class Script:
         self.intervals: list[tuple[float, float]] = []
         # Whether all paths were followed: a stand-in that is used now was stored by the program.
         self.closed = False
-        # By exponential: the exponentials that it raced with, and the winner for each tuple of weights of a race.
+        # By exponential: the exponentials that it raced with, and the winner for each tuple of
+        # weights of a race.
         self.races: dict[int, tuple[tuple[int, ...], dict[tuple[float, ...], int]]] = {}
         self.thread = threading.get_ident()
 
@@ -141,7 +144,8 @@ def _followed(weights: Sequence[float]) -> tuple[int, ...]:
     return tuple(i for i, weight in enumerate(weights) if weight > least)
 
 
-# The script whose program runs: a stand-in that the program stored earlier belongs to another script.
+# The script whose program runs: a stand-in that the program stored earlier belongs to another
+# script.
 _running: list[Script] = []
 
 
@@ -156,10 +160,11 @@ def law(
 ) -> Exact:
     """Return the exact law of a program's (hashable) result; each path is run twice, and must end alike.
 
-    The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs say little. The
-    paths are kept where asked for, to be run again.
+    The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs
+    say little. The paths are kept where asked for, to be run again.
 
-    Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of clock.now).
+    Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of
+    clock.now).
     """
     out: dict[Any, list[float]] = {}
     paths: list[Path] = []

@@ -1,9 +1,9 @@
 """Scripted randomness: the exact law of an unmodified program, run once for every path of its random decisions.
 
-While it runs, torch's, NumPy's and Python's random numbers are stand-ins, and so are JAX's keys. A uniform may be
-scaled by a non-negative number, taken the logarithm of, and compared with numbers: each comparison splits its interval.
-A categorical draw forks over its weights, and so does the argmax of weights over exponentials. Any other use of a
-stand-in is refused.
+While it runs, torch's, NumPy's and Python's random numbers are stand-ins, and so are JAX's keys. A
+uniform may be scaled by a non-negative number, taken the logarithm of, and compared with numbers:
+each comparison splits its interval. A categorical draw forks over its weights, and so does the
+argmax of weights over exponentials. Any other use of a stand-in is refused.
 """
 
 from __future__ import annotations
@@ -34,10 +34,13 @@ _NUMPY = """random random_sample rand uniform choice exponential standard_expone
  randint"""
 NUMPY = tuple(_NUMPY.split())
 PYTHON = ("random", "uniform", "choice", "choices", "randint", "randrange")
-# A seed that no program uses: if the program seeds a generator itself, the generator's state shows it.
+# A seed that no program uses: if the program seeds a generator itself, the generator's state shows
+# it.
 SCRAMBLED = 0x5E9A2C17
 # Most paths of one law.
 MOST = 20_000
+# Types of the functions of `numpy.random` and `random`.
+_METHODS = (type(np.random.rand), type(random.random), type(random.choice))
 # Functions that make generators, by library.
 MAKERS = {"numpy": ("default_rng", "Generator", "RandomState"), "python": ("Random", "SystemRandom")}
 
@@ -49,20 +52,21 @@ def law(
     deadline: float = math.inf,
     replays: int = 0,
     keep: bool = False,
-    own: Sequence[Any] = (),
+    generators: Sequence[Any] = (),
 ) -> Exact:
     """Return the exact law of program(random), which may also call torch, NumPy and `random`.
 
-    The first path is run `replays` times more than the others, and must end alike; `keep` returns the paths. `own` are
-    generators of the program's own, which must not be drawn from. Raises NotScriptable, NotReproducible, or TooLong:
-    more than `most` paths, or later than `deadline` (of clock.now). Whatever the program raises is raised.
+    The first path is run `replays` times more than the others, and must end alike; `keep` returns
+    the paths. `generators` are those that the program keeps for itself, which must not be drawn
+    from. Raises NotScriptable, NotReproducible, or TooLong: more than `most` paths, or later than
+    `deadline` (of clock.now). What the program raises is raised.
 
     Examples
     --------
     >>> law(lambda random: int(random.random() < 0.25) + int(random.choice(2, p=[0.5, 0.5]))).law
     {1: 0.5, 2: 0.125, 0: 0.375}
     """
-    with _script(own) as script:
+    with _script(generators) as script:
         return followed(partial(_run, program), script, most=most, deadline=deadline, replays=replays, keep=keep)
 
 
@@ -73,17 +77,17 @@ def replay(program: Callable[[Generator], Any], paths: Iterable[Path], *, deadli
 
 
 @contextlib.contextmanager
-def _script(own: Sequence[Any] = ()) -> Iterator[Script]:
+def _script(generators: Sequence[Any] = ()) -> Iterator[Script]:
     """Put a script in the place of all generators, and put them back; refuse if one was drawn from meanwhile."""
     script, before = Script(), shared_generators.states()
     shared_generators.seed(SCRAMBLED)
-    mark, marks = shared_generators.states(), own_generators.marks(own)
+    mark, marks = shared_generators.states(), own_generators.marks(generators)
     try:
         with _replaced(script):
             yield script
         if not shared_generators.alike(mark, shared_generators.states()):
             script.refuse("random numbers from a generator that was there before")
-        if marks != own_generators.marks(own):
+        if marks != own_generators.marks(generators):
             raise NotReproducible(own_generators.DRAWN)
     finally:
         script.closed = True
@@ -119,28 +123,24 @@ def _replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
         for name in MAKERS[library]:
             yield module, name, _Maker(script, generator)
         for name in dir(module):
-            if name[0].islower() and name not in MAKERS[library] and isinstance(getattr(module, name), _METHODS):
-                yield (
-                    module,
-                    name,
-                    getattr(generator, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
-                )
+            draws = name[0].islower() and isinstance(getattr(module, name), _METHODS)
+            if not draws or name in MAKERS[library]:
+                continue
+            refused = _Refused(script, f"{module.__name__}.{name}")
+            yield module, name, getattr(generator, name) if name in known else refused
 
     # A mode of torch is not asked about `from_numpy`.
     if (torch := sys.modules.get("torch")) is not None:
-        made = torch.from_numpy
-        yield torch, "from_numpy", lambda value: value.as_tensor() if isinstance(value, StandIn) else made(value)
+        from_numpy = torch.from_numpy
+        yield torch, "from_numpy", lambda value: value.as_tensor() if isinstance(value, StandIn) else from_numpy(value)
 
     # The system's random numbers, which `secrets` and new generators are made of, too.
     for module, name in ((os, "urandom"), (random, "_urandom")):
         yield module, name, _Refused(script, "the system's random numbers")
 
 
-_METHODS = (type(np.random.rand), type(random.random), type(random.choice))
-
-
 class _Maker:
-    """Makes a generator; one with a seed of its own is not followed: its numbers may be the same every time."""
+    """Makes the scripted generator; a call with a seed is refused: its numbers may be the same every time."""
 
     def __init__(self, script: Script, generator: Generator) -> None:
         self.script, self.generator = script, generator

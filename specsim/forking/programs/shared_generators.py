@@ -1,4 +1,4 @@
-"""The generators that every program of a process shares: NumPy's old one, Python's, and torch's if it was imported."""
+"""The generators that all programs of a process share: NumPy's old one, Python's, and torch's if it was imported."""
 
 from __future__ import annotations
 
@@ -33,23 +33,24 @@ def seed(number: int) -> None:
         torch.manual_seed(number)
 
 
-def restore(held: States) -> None:
-    """Go on from what was held."""
-    np.random.set_state(held.numpy)  # noqa: NPY002
-    random.setstate(held.python)
-    if held.torch is not None:
-        sys.modules["torch"].set_rng_state(held.torch)
+def restore(before: States) -> None:
+    """Set the generators back to states that they had before."""
+    np.random.set_state(before.numpy)  # noqa: NPY002
+    random.setstate(before.python)
+    if before.torch is not None:
+        sys.modules["torch"].set_rng_state(before.torch)
 
 
-def alike(one: States, other: States) -> bool:
+def alike(before: States, after: States) -> bool:
     """Return whether nothing was drawn, and torch not imported, between two moments."""
-    if one.torch is None or other.torch is None:
-        same = one.torch is other.torch
+    if before.torch is None or after.torch is None:
+        same = before.torch is after.torch
     else:
-        same = bool((one.torch == other.torch).all())
-    return same and one.python == other.python and _plain(one.numpy) == _plain(other.numpy)
+        same = bool((before.torch == after.torch).all())
+    return same and before.python == after.python and _plain(before.numpy) == _plain(after.numpy)
 
 
 def _plain(state: Any) -> tuple[Any, ...]:
+    """Return the state of NumPy's generator as values that can be compared."""
     name, keys, *rest = state
     return name, keys.tobytes(), *rest

@@ -1,7 +1,7 @@
 """Parts of a simplex, cut by planes through its corners: how n exponentials share their sum is uniform on it.
 
-A part is a list of smaller simplices, each an array (n, n) whose rows are its corners, on the simplex of rows that sum
-to 1; its volume is the absolute determinant of that array.
+A part is a list of smaller simplices, each an array (n, n) whose rows are its corners, on the
+simplex of rows that sum to 1; its volume is the absolute determinant of that array.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import numpy as np
 from specsim.types import Array
 
 Part = tuple[Array, ...]
-WIDEST = 5  # corners; with more of them the pieces are too many
-SLIVER = 1e-13  # of the whole: what rounding leaves on the wrong side of a plane
+# Largest number of corners; with more of them the pieces are too many.
+WIDEST = 5
+# Share of the whole simplex that rounding leaves on the wrong side of a plane.
+SLIVER = 1e-13
 
 
 def whole(corners: int) -> Part:
@@ -30,17 +32,18 @@ def volume(part: Part) -> float:
     >>> volume(cut(whole(2), np.array([1.0, -3.0])))  # x >= 3 y, where x + y = 1
     0.25
     """
-    return float(sum(abs(np.linalg.det(one)) for one in part))
+    return float(sum(abs(np.linalg.det(simplex)) for simplex in part))
 
 
 def cut(part: Part, normal: Array) -> Part:
     """Return the points x of a part with normal . x >= 0.
 
-    An edge that crosses the plane is parted there, and its simplex with it.
+    A simplex on both sides is split at an edge that crosses the plane, and its halves are looked at
+    in turn.
     """
-    inside, open_ = [], [(simplex, simplex @ normal) for simplex in part]
-    while open_:
-        simplex, side = open_.pop()
+    inside, waiting = [], [(simplex, simplex @ normal) for simplex in part]
+    while waiting:
+        simplex, side = waiting.pop()
         above, below = int(side.argmax()), int(side.argmin())
         if side[below] >= 0:
             inside.append(simplex)
@@ -50,7 +53,7 @@ def cut(part: Part, normal: Array) -> Part:
             for corner in (above, below):
                 half, sides = simplex.copy(), side.copy()
                 half[corner], sides[corner] = middle, 0.0
-                open_.append((half, sides))
+                waiting.append((half, sides))
     return tuple(simplex for simplex in inside if abs(np.linalg.det(simplex)) > SLIVER)
 
 

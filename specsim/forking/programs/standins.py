@@ -1,8 +1,8 @@
 """Stand-ins that a program holds for random numbers: uniforms fork at comparisons, races at argmax.
 
-A uniform may be scaled by non-negative numbers, taken the logarithm of and shifted there, reshaped, indexed, and
-compared with numbers. An array of exponentials may divide weights, of which the argmax is taken: index i has
-probability weight i over their sum. Whatever else is tried is refused.
+A uniform may be scaled by non-negative numbers, taken the logarithm of and shifted there, reshaped,
+indexed, and compared with numbers. An array of exponentials may divide weights, of which the argmax
+is taken: index i has probability weight i over their sum. Other uses are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from specsim.forking.programs.library_arrays import in_library
 from specsim.forking.programs.script import NotScriptable, Script
 from specsim.types import Array
 
-LOW = ("float16", "bfloat16", "half")  # a uniform rounded to so few bits is another one
+# Types of so few bits that rounding a uniform to them changes its law.
+LOW = ("float16", "bfloat16", "half")
 
 
 def is_tensor(value: Any) -> bool:
@@ -30,7 +31,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def numbers(script: Script, value: Any) -> Array:
-    """Plain numbers as float64; anything that holds a stand-in is refused."""
+    """Return plain numbers as float64; refuse anything that holds a stand-in."""
     if isinstance(value, StandIn):
         script.refuse("two random numbers in one operation")
     if is_tensor(value):
@@ -46,24 +47,28 @@ def numbers(script: Script, value: Any) -> Array:
 class StandIn:
     """An array of cells, each a number of the script, seen through factors; of the shape of the program's array."""
 
-    _form = 0  # which function of the numbers it is; 0: themselves
+    # Which function of the numbers the array holds; 0: the numbers.
+    _form = 0
 
     def __init__(self, script: Script, cells: Array, factor: Array, library: str) -> None:
         self._script, self._cells, self._factor, self._library = script, cells, factor, library
         script.held = True
 
     def _with(self, cells: Array, factor: Array, library: str = "") -> Self:
-        out = type(self)(self._script, cells, factor, library or self._library)
-        out._form = self._form
-        return out
+        """Return an array of the same form with these cells and factors."""
+        array = type(self)(self._script, cells, factor, library or self._library)
+        array._form = self._form
+        return array
 
     def _shaped(self, change: Callable[..., Array]) -> Any:
+        """Return the array with its cells and factors reshaped, indexed or copied alike."""
         return self._with(np.asarray(change(self._cells)), np.asarray(change(self._factor)))
 
     def _refuse(self, what: str) -> NoReturn:
+        """Refuse the program, and say what it did with which random numbers."""
         self._script.refuse(f"{type(self).__name__.lower().strip('_')}: {what}")
 
-    # what a program may ask of any array
+    # Methods and attributes that a program may ask of any array.
     shape = property(lambda self: self._cells.shape)
     ndim = property(lambda self: self._cells.ndim)
     T = property(lambda self: self._shaped(np.transpose))
@@ -102,7 +107,8 @@ class StandIn:
         return self._shaped(operator.itemgetter(parts))
 
     def reshape(self, *shape: Any) -> Any:
-        if not all(isinstance(n, int | np.integer) for n in _sizes(shape)):  # a view of its bits
+        # A view as another type would be of its bits.
+        if not all(isinstance(size, int | np.integer) for size in _sizes(shape)):
             self._refuse(f"reshaped to {shape}")
         return self._shaped(lambda w: w.reshape(*_sizes(shape)))
 
@@ -153,10 +159,11 @@ class StandIn:
     astype = type = to
 
     def long(self) -> Any:
-        """torch's spelling of a conversion to integers."""
+        """Return whole numbers, as torch spells the conversion."""
         return in_library(self._whole(), self._library)
 
     def _whole(self) -> Array:
+        """Return whole numbers; only uniforms have them."""
         self._refuse("rounded to integers")
 
     def cpu(self, *_: Any, **__: Any) -> Any:
@@ -176,29 +183,32 @@ class StandIn:
         return self._with(self._cells, self._factor, "torch")
 
     def item(self, *index: Any) -> Any:
-        one = self[index] if index else self
-        if one._cells.size != 1:
+        entry = self[index] if index else self
+        if entry._cells.size != 1:
             raise ValueError("item() of an array of more than one random number")
-        return self._with(one._cells.reshape(()), one._factor.reshape(()), "python")
+        return self._with(entry._cells.reshape(()), entry._factor.reshape(()), "python")
 
     def tolist(self) -> Any:
-        return self.item() if self.ndim == 0 else [one.tolist() for one in self]
+        return self.item() if self.ndim == 0 else [row.tolist() for row in self]
 
-    # what is refused: everything else
+    # Everything else is refused.
     def __getattr__(self, name: str) -> Any:
-        if name == "int":  # torch's: a method of that name would hide Python's from its neighbours
+        # torch's `int`: a method of that name would hide Python's in this class.
+        if name == "int":
             return self.long
-        if name in ("_script", "__jax_array__"):  # before __init__, as copying does it; JAX then asks the stand-in
+        # Copying asks for attributes before __init__; JAX then asks the stand-in.
+        if name in ("_script", "__jax_array__"):
             raise AttributeError(name)
+        # An entry of an array of objects: operations on the array come here entry by entry.
         if self._library == "python" and name.startswith("__array_") and self._cells.ndim == 0:
-            raise AttributeError(name)  # an entry of an array of objects, each operation on which comes here
+            raise AttributeError(name)
         self._refuse(f"attribute {name}")
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Asked only where the mode of `scripted` is not on, as in a thread of the program's own."""
-        found = next((a for a in args if isinstance(a, StandIn)), None)
-        raise NotScriptable("torch called from elsewhere") if found is None else _refused(found, function)
+        """Refuse a call outside the mode of `scripted`, as in a thread of the program's own."""
+        stand_in = next((argument for argument in args if isinstance(argument, StandIn)), None)
+        raise NotScriptable("torch called from elsewhere") if stand_in is None else _refused(stand_in, function)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if ufunc.__name__ == "floor" and method == "__call__" and not kwargs:
@@ -218,19 +228,22 @@ class StandIn:
         self._refuse(f"numpy.{function.__name__}")
 
 
-def _refused(held: StandIn, function: Any) -> BaseException:
-    held._script.refused = held._script.refused or f"{getattr(function, '__name__', function)} called from elsewhere"
-    return NotScriptable(held._script.refused)
+def _refused(stand_in: StandIn, function: Any) -> BaseException:
+    """Return the error of a call that no script sees, and note it in the script."""
+    script, name = stand_in._script, getattr(function, "__name__", function)
+    script.refused = script.refused or f"{name} called from elsewhere"
+    return NotScriptable(script.refused)
 
 
-# What puts arrays together, by its name in NumPy or torch: along a new axis, or along one that they have.
+# Functions that join arrays, along a new axis or one that they have, by their names in NumPy or
+# torch.
 JOINS: dict[str, Callable[..., Array]] = {
     "stack": np.stack, "concatenate": np.concatenate, "cat": np.concatenate, "concat": np.concatenate
 }  # fmt: skip
 
 
 def joined(script: Script, name: str, parts: Sequence[Any], axis: int = 0, **more: Any) -> Any:
-    """Stand-ins of one kind as one array, as `numpy.stack` and `torch.cat` make it."""
+    """Return stand-ins of one form as one array, as `numpy.stack` and `torch.cat` make it."""
     along = more.pop("dim", axis)
     kinds = {(type(part), part._form) if isinstance(part, StandIn) else None for part in parts}
     if len(kinds) > 1 or None in kinds or more:
@@ -240,24 +253,26 @@ def joined(script: Script, name: str, parts: Sequence[Any], axis: int = 0, **mor
 
 
 def tensor(script: Script, value: Any) -> Any:
-    """A stand-in, or lists of them, as torch's."""
+    """Return a stand-in, or lists of them, as torch's."""
     if isinstance(value, list | tuple):
-        return joined(script, "stack", [tensor(script, one) for one in value])
+        return joined(script, "stack", [tensor(script, part) for part in value])
     if not isinstance(value, StandIn):
         script.refuse("random numbers and others in one tensor")
     return value.as_tensor()
 
 
 def _plain(part: Any) -> Any:
+    """Return an index of a torch tensor as NumPy's."""
     return part.detach().cpu().numpy() if is_tensor(part) else part
 
 
 def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the sizes of a shape, which may be passed as one tuple."""
     return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
 
 
 def apply(script: Script, name: str, inputs: tuple[Any, ...]) -> Any:
-    """An operator by its Python name, on a stand-in and something else: the reflected one where it is the second."""
+    """Return an operator, by its Python name, of a stand-in and something else, in either order."""
     first, *rest = inputs
     if isinstance(first, StandIn):
         return getattr(first, f"__{name}__")(*rest)

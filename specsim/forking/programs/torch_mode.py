@@ -12,41 +12,52 @@ from specsim.forking.programs.script import Script
 from specsim.forking.programs.standins import JOINS, LOW, StandIn, apply, joined, tensor
 from specsim.forking.programs.uniforms import Uniforms
 
+# Name of a function of torch -> the Python operator that it is.
 OPERATORS = {
     "lt": "lt", "less": "lt", "le": "le", "less_equal": "le", "gt": "gt", "greater": "gt", "ge": "ge",
     "greater_equal": "ge", "mul": "mul", "multiply": "mul", "rmul": "mul", "div": "truediv", "divide": "truediv",
     "true_divide": "truediv", "truediv": "truediv", "add": "add", "sub": "sub", "subtract": "sub", "log": "log",
     "exp": "exp", "neg": "neg", "negative": "neg",
 }  # fmt: skip
+# Methods of tensors that stand-ins have.
 _METHODS = """reshape view flatten ravel squeeze unsqueeze expand transpose gather unbind to cpu cuda clone detach
  contiguous float double numpy item tolist argmax reciprocal scatter_ mul_ size dim numel long int floor __getitem__
  __len__"""
 METHODS = frozenset(_METHODS.split())
-FACTS = ("shape", "device", "dtype", "ndim", "is_cuda", "layout", "requires_grad")  # of a tensor, not of its numbers
+# Attributes of a tensor that do not depend on its numbers.
+FACTS = ("shape", "device", "dtype", "ndim", "is_cuda", "layout", "requires_grad")
+# Functions that make random numbers which no stand-in follows.
 _RANDOM = """randn randn_like randint randint_like randperm normal normal_ poisson bernoulli_ geometric_ cauchy_
  log_normal_ random_ dropout dropout_ alpha_dropout feature_dropout rrelu native_dropout binomial"""
 RANDOM = frozenset(_RANDOM.split())
 
 
 class Mode(TorchFunctionMode):
-    """Every call of torch while a program runs."""
+    """Follows every call of torch while a program runs."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
         self.script = script
-        self.held: dict[int, tuple[Any, StandIn]] = {}  # id of a tensor that was filled in place -> it, what it holds
+        # Id of a tensor that was filled in place -> (the tensor, its numbers).
+        self.filled: dict[int, tuple[Any, StandIn]] = {}
+        # Addresses of the memory of those tensors.
         self.stores: set[int] = set()
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch: return stand-ins if it makes random numbers, follow it if it gets some."""
         kwargs, name = kwargs or {}, getattr(function, "__name__", str(function))
+        # Functions that make random numbers.
         if kwargs.get("generator") is not None and kwargs["generator"] is not torch.default_generator:
             self.script.refuse("a generator of the program's own")
         if name in ("rand", "rand_like", "uniform_", "exponential_", "multinomial", "bernoulli"):
             return getattr(self, f"_{name.strip('_')}")(*args, **kwargs)
         if name in RANDOM and not (name.endswith("dropout") and not kwargs.get("training", True)):
             self.script.refuse(f"torch.{name}")
-        if not self.script.held:  # nothing to follow yet: most calls of a program that reads models
+
+        # Nothing to follow yet, as in most calls of a program that reads models.
+        if not self.script.held:
             return function(*args, **kwargs)
+        # Attributes, then functions with random numbers among their arguments.
         if name in ("__get__", "__set__"):
             return self._fact(function, args, kwargs)
         if not self._any(args) and not (kwargs and self._any(kwargs.values())):
@@ -55,36 +66,43 @@ class Mode(TorchFunctionMode):
         return self._follow(name, tuple(map(self._known, args)), known)
 
     def _any(self, values: Any) -> bool:
-        """Whether random numbers are among the arguments, or in lists of them."""
-        for one in values:
-            if isinstance(one, torch.Tensor):
-                if self.held and isinstance(self._known(one), StandIn):
+        """Return whether random numbers are among the arguments, or in lists of them."""
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                if self.filled and isinstance(self._known(value), StandIn):
                     return True
-            elif isinstance(one, StandIn) or (isinstance(one, list | tuple) and self._any(one)):
+            elif isinstance(value, StandIn) or (isinstance(value, list | tuple) and self._any(value)):
                 return True
         return False
 
-    def _known(self, one: Any) -> Any:
-        """The stand-in that a tensor holds; a tensor that shares its memory without being it is refused."""
-        if not isinstance(one, torch.Tensor) or not self.held:
-            return one
-        if id(one) in self.held:
-            return self.held[id(one)][1]
-        if _store(one) in self.stores:
+    def _known(self, value: Any) -> Any:
+        """Return the stand-in that a tensor holds, or the value as it is.
+
+        A tensor that shares memory with a filled one is refused.
+        """
+        if not isinstance(value, torch.Tensor) or not self.filled:
+            return value
+        if id(value) in self.filled:
+            return self.filled[id(value)][1]
+        if _store(value) in self.stores:
             self.script.refuse("a second view of memory that holds random numbers")
-        return one
+        return value
 
     def _fact(self, function: Any, args: Any, kwargs: Any) -> Any:
-        fact, one = function.__self__.__name__, self._known(args[0])
-        if not isinstance(one, StandIn) or fact in FACTS:
+        """Return an attribute of a tensor that may hold random numbers."""
+        fact, value = function.__self__.__name__, self._known(args[0])
+        if not isinstance(value, StandIn) or fact in FACTS:
             return function(*args, **kwargs)
-        return one.T if fact == "T" else self.script.refuse(f"tensor.{fact}")
+        return value.T if fact == "T" else self.script.refuse(f"tensor.{fact}")
 
     def _follow(self, name: str, args: Any, kwargs: Any) -> Any:
+        """Return the stand-in that a function of torch makes of stand-ins; other functions are refused."""
         plain = name.strip("_")
+        # In place, as in weights.div_(noise): the tensor now holds the result.
         if name.endswith("_") and not name.startswith("_") and isinstance(args[0], torch.Tensor):
-            made = self._follow(plain, args, kwargs)  # weights.div_(noise): the tensor now holds what is made
-            return self._hold(args[0], made)
+            return self._hold(args[0], self._follow(plain, args, kwargs))
+
+        # Operators and searches.
         if plain == "rsub" and not kwargs:
             return apply(self.script, "sub", args[::-1])
         if plain in OPERATORS and not kwargs:
@@ -92,6 +110,7 @@ class Mode(TorchFunctionMode):
         if plain == "searchsorted" and isinstance(args[1], Uniforms) and len(args) == 2:
             right = bool(kwargs.pop("right", False)) or kwargs.pop("side", "left") == "right"
             return args[1]._place(args[0], right) if not kwargs else self.script.refuse("searchsorted")
+        # What makes one array of several, and methods.
         if name in JOINS:
             return joined(self.script, name, [self._known(part) for part in args[0]], *args[1:], **kwargs)
         if name in ("tensor", "as_tensor", "asarray"):
@@ -102,53 +121,63 @@ class Mode(TorchFunctionMode):
         self.script.refuse(f"torch.{name} of random numbers")
 
     def _hold(self, tensor: Any, made: StandIn) -> Any:
+        """Note that a tensor holds random numbers now; a part of a tensor is refused."""
         if not tensor.is_contiguous() or tensor.numel() * tensor.element_size() != tensor.untyped_storage().nbytes():
             self.script.refuse("random numbers written into a part of a tensor")
-        self.held[id(tensor)] = tensor, made
+        self.filled[id(tensor)] = tensor, made
         self.stores.add(_store(tensor))
         return made
 
     def _uniforms(self, sizes: Any, kind: Any, like: Any, kwargs: Any) -> Any:
+        """Return new random numbers of a kind and size."""
         if like.pop("out", None) is not None or any(str(like.get("dtype")).endswith(low) for low in LOW):
             self.script.refuse("torch.rand with out=, or in half precision")
         return kind.fresh(self.script, tuple(int(n) for n in sizes), "torch", **kwargs)
 
     def _rand(self, *sizes: Any, **like: Any) -> Any:
+        """Follow torch.rand."""
         sizes = like.pop("size", sizes)
         nested = len(sizes) == 1 and not isinstance(sizes[0], int)
         return self._uniforms(sizes[0] if nested else sizes, Uniforms, like, {})
 
-    def _rand_like(self, one: Any, **like: Any) -> Any:
-        return self._uniforms(one.shape, Uniforms, {"dtype": one.dtype} | like, {})
+    def _rand_like(self, tensor: Any, **like: Any) -> Any:
+        """Follow torch.rand_like."""
+        return self._uniforms(tensor.shape, Uniforms, {"dtype": tensor.dtype} | like, {})
 
-    def _uniform(self, one: Any, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **more: Any) -> Any:
-        return self._filled(one, Uniforms, more.get("from", low), more.get("to", high))
+    def _uniform(self, tensor: Any, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **more: Any) -> Any:
+        """Follow tensor.uniform_."""
+        return self._filled(tensor, Uniforms, more.get("from", low), more.get("to", high))
 
-    def _exponential(self, one: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
-        return self._filled(one, Exponentials, lambd)
+    def _exponential(self, tensor: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
+        """Follow tensor.exponential_."""
+        return self._filled(tensor, Exponentials, lambd)
 
-    def _filled(self, one: Any, kind: Any, *limits: float) -> Any:
-        """A tensor filled in place; a part of what is held already is drawn anew."""
-        held = self._known(one)
-        if isinstance(held, kind):
-            return held.redraw(*limits)
-        if isinstance(held, StandIn):
+    def _filled(self, tensor: Any, kind: Any, *limits: float) -> Any:
+        """Fill a tensor in place; random numbers that it holds already are drawn anew."""
+        known = self._known(tensor)
+        if isinstance(known, kind):
+            return known.redraw(*limits)
+        if isinstance(known, StandIn):
             self.script.refuse("another kind of random numbers in the same place")
-        made = self._uniforms(one.shape, kind, {"dtype": one.dtype}, {})
-        return self._hold(one, made.redraw(*limits))
+        made = self._uniforms(tensor.shape, kind, {"dtype": tensor.dtype}, {})
+        return self._hold(tensor, made.redraw(*limits))
 
     def _multinomial(self, weights: Any, num_samples: int, replacement: bool = False, **more: Any) -> Any:
+        """Follow torch.multinomial: draws from each row."""
         if isinstance(self._known(weights), StandIn) or more.get("out") is not None:
             self.script.refuse("torch.multinomial of random numbers, or with out=")
         rows = weights.detach().cpu().double().reshape(-1, weights.shape[-1])
         drawn = []
         for row in rows.tolist():
             for _ in range(num_samples):
-                drawn.append(self.script.choose(row))
-                row = row if replacement else [0.0 if i == drawn[-1] else w for i, w in enumerate(row)]
+                place = self.script.choose(row)
+                drawn.append(place)
+                if not replacement:
+                    row = [0.0 if i == place else weight for i, weight in enumerate(row)]
         return torch.tensor(drawn, dtype=torch.int64).reshape(*weights.shape[:-1], num_samples)
 
     def _bernoulli(self, chance: Any, *args: Any, **more: Any) -> Any:
+        """Follow torch.bernoulli: single trials."""
         if isinstance(self._known(chance), StandIn) or args or more.get("out") is not None:
             self.script.refuse("torch.bernoulli of random numbers, or with out=")
         drawn = [1 - self.script.choose((p, 1 - p)) for p in chance.detach().cpu().double().flatten().tolist()]
@@ -156,4 +185,5 @@ class Mode(TorchFunctionMode):
 
 
 def _store(tensor: Any) -> int:
+    """Return the address of a tensor's memory."""
     return int(tensor.untyped_storage().data_ptr())

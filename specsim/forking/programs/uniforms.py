@@ -15,8 +15,10 @@ from specsim.forking.programs.script import Script
 from specsim.forking.programs.standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
+# The form of an array that holds log(factor * u).
 LOG = 1
-WIDEST = 64  # integers that a uniform is rounded to: of more there are seeds made, and no tokens
+# Most integers that a uniform is rounded to: more are made for seeds, and not for tokens.
+WIDEST = 64
 
 
 class Uniforms(StandIn):
@@ -24,16 +26,17 @@ class Uniforms(StandIn):
 
     @classmethod
     def fresh(cls, script: Script, shape: tuple[int, ...], library: str) -> Uniforms:
-        """An array of new uniforms."""
+        """Return an array of new uniforms."""
         cells = np.array([script.fresh() for _ in range(int(np.prod(shape, dtype=int)))], dtype=np.int64)
         return cls(script, cells.reshape(shape), np.ones(shape), library)
 
     @property
     def _log(self) -> bool:
+        """Whether the array holds logarithms."""
         return self._form == LOG
 
     def redraw(self, low: float = 0.0, high: float = 1.0) -> Uniforms:
-        """New numbers in the same places, seen by every view."""
+        """Draw new numbers in the same places, seen by every view."""
         if low != 0 or not high > 0:
             self._refuse(f"uniform on [{low}, {high})")
         if self._log or not self._cells.flags.writeable or not self._factor.flags.writeable:
@@ -44,12 +47,13 @@ class Uniforms(StandIn):
         return self
 
     def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **ends: float) -> Uniforms:
-        """torch's spelling."""
+        """Draw new numbers between two limits, in torch's spelling."""
         if generator is not None:
             self._refuse("a generator of the program's own")
         return self.redraw(ends.get("from", low), ends.get("to", high))
 
     def _scaled(self, other: Any, inverse: bool = False) -> Uniforms:
+        """Return the uniforms multiplied by non-negative numbers, or divided by positive ones."""
         by = numbers(self._script, other)
         if self._log:
             self._refuse("a logarithm multiplied")
@@ -67,31 +71,34 @@ class Uniforms(StandIn):
         return self._scaled(other, inverse=True)
 
     def mul_(self, other: Any) -> Uniforms:
-        out = self._scaled(other)
-        if out.shape != self.shape or not self._factor.flags.writeable:
+        scaled = self._scaled(other)
+        if scaled.shape != self.shape or not self._factor.flags.writeable:
             self._refuse("multiplied in place")
-        self._factor[...] = out._factor
+        self._factor[...] = scaled._factor
         return self
 
     def log(self) -> Any:
+        """Return the logarithms."""
         if self._log:
             self._refuse("a logarithm of a logarithm")
-        out: Any = self._shaped(np.copy)
-        out._form = LOG
-        return out
+        logarithms: Any = self._shaped(np.copy)
+        logarithms._form = LOG
+        return logarithms
 
     __log__ = log
 
     def exp(self) -> Any:
+        """Return the numbers of logarithms."""
         if not self._log:
             self._refuse("exponential")
-        out: Any = self._shaped(np.copy)
-        out._form = 0
-        return out
+        uniforms: Any = self._shaped(np.copy)
+        uniforms._form = 0
+        return uniforms
 
     __exp__ = exp
 
     def _shifted(self, by: Array) -> Uniforms:
+        """Return logarithms shifted by numbers."""
         if not self._log or not (by < np.inf).all():
             self._refuse("a number added")
         factor = self._factor * np.exp(by)
@@ -106,11 +113,11 @@ class Uniforms(StandIn):
         return self._shifted(-numbers(self._script, other))
 
     def __rsub__(self, other: Any) -> Uniforms:
-        """1 - u, which is uniform, too."""
+        """Return 1 - u, which is uniform, too."""
         if self._log or not (numbers(self._script, other) == 1).all() or not (self._factor == 1).all():
             self._refuse("subtracted, but not from 1")
-        one = np.broadcast_shapes(self.shape, np.shape(other))
-        return self._with(np.array(np.broadcast_to(~self._cells, one)), np.ones(one))
+        shape = np.broadcast_shapes(self.shape, np.shape(other))
+        return self._with(np.array(np.broadcast_to(~self._cells, shape)), np.ones(shape))
 
     def __int__(self) -> int:
         return int(self._whole().item())
@@ -118,21 +125,23 @@ class Uniforms(StandIn):
     __trunc__ = __floor__ = __int__
 
     def _whole(self) -> Array:
-        """Whole parts: of n * u each of n integers is as likely, if n is one."""
+        """Return whole parts: each of 0, ..., n - 1 is as likely for n * u, if n is an integer."""
         if self._log or (self._factor > WIDEST).any():
             self._refuse(f"rounded to an integer, of more than {WIDEST}")
-        out = np.zeros(self.shape, dtype=np.int64)
+        parts = np.zeros(self.shape, dtype=np.int64)
         for index in np.ndindex(*self.shape):
-            one = self[index]
-            out[index] = sum(itertools.takewhile(bool, (bool(one >= n) for n in range(1, math.ceil(one._factor)))))
-        return out
+            # Compare with 1, 2, ... until one is above.
+            uniform = self[index]
+            reached = (bool(uniform >= n) for n in range(1, math.ceil(uniform._factor)))
+            parts[index] = sum(itertools.takewhile(bool, reached))
+        return parts
 
     def floor(self) -> Any:
-        """The largest integers that are not above: as floats, as torch and NumPy give them."""
+        """Return the largest integers that are not above, as floats: torch and NumPy return those."""
         return in_library(self._whole().astype(np.float64), self._library)[()]
 
     def __neg__(self) -> Exponentials:
-        """-log u is an exponential, if nothing is known of u yet."""
+        """Return -log u, an exponential, if nothing is known of u yet."""
         known = [self._script.interval(cell) != (0.0, 1.0) for cell in self._cells.ravel().tolist()]
         if not self._log or any(known) or not (self._factor == 1).all():
             self._refuse("negated")
@@ -141,24 +150,27 @@ class Uniforms(StandIn):
     neg = __neg__
 
     def _compared(self, other: Any, answer: Callable[[float, bool, float], bool]) -> Any:
-        """answer(factor, whether u is below the cut, bound) for every pair, in order."""
+        """Return answer(factor, whether u is below the cut, bound) for every pair, in order."""
+        # The cut of u is bound / factor; logarithms are compared by their numbers.
         bound = numbers(self._script, other)
         cells, factor, bound = np.broadcast_arrays(self._cells, self._factor, np.exp(bound) if self._log else bound)
-        out = np.zeros(cells.shape, dtype=bool)
+        answers = np.zeros(cells.shape, dtype=bool)
         for index in np.ndindex(*cells.shape):
             scale, limit = float(factor[index]), float(bound[index])
+            # Every comparison with NaN is False.
             if np.isnan(limit):
-                continue  # every comparison with NaN is False
+                continue
             if forwards(cells[index]) in self._script.races:
                 self._refuse("compared after a race")
             below = scale > 0 and self._script.below(int(cells[index]), limit / scale)
-            out[index] = answer(scale, below, limit)
+            answers[index] = answer(scale, below, limit)
+        # The answers are an array of the library of either operand.
         library = "torch" if is_tensor(other) else self._library
         if library in ("torch", "jax"):
-            return in_library(out, library)
-        return bool(out) if out.ndim == 0 else out
+            return in_library(answers, library)
+        return bool(answers) if answers.ndim == 0 else answers
 
-    # at a positive scale < and <= differ on a set of measure zero
+    # At a positive scale < and <= differ on a set of measure zero.
     def __lt__(self, other: Any) -> Any:
         return self._compared(other, lambda scale, below, limit: below if scale else limit > 0)
 
@@ -172,16 +184,17 @@ class Uniforms(StandIn):
         return self._compared(other, lambda scale, below, limit: not below if scale else limit <= 0)
 
     def _place(self, cuts: Any, right: bool) -> Any:
-        """searchsorted: how many of the ascending cuts lie below each uniform."""
+        """Return how many of the ascending cuts lie below each uniform, as searchsorted does."""
         rows = numbers(self._script, cuts)
         if rows.ndim > 1 and rows.shape[:-1] != self.shape[:-1]:
             self._refuse(f"searchsorted of shape {self.shape} in {rows.shape}")
-        out = np.zeros(self.shape, dtype=np.int64)
+        places = np.zeros(self.shape, dtype=np.int64)
         for index in np.ndindex(*self.shape):
-            row, one = rows if rows.ndim == 1 else rows[index[:-1]], self[index]
-            above = (bool(np.asarray(one >= c if right else one > c)) for c in row)
-            out[index] = sum(itertools.takewhile(bool, above))
+            row = rows if rows.ndim == 1 else rows[index[:-1]]
+            uniform = self[index]
+            above = (bool(np.asarray(uniform >= cut if right else uniform > cut)) for cut in row)
+            places[index] = sum(itertools.takewhile(bool, above))
         library = "torch" if is_tensor(cuts) else self._library
         if library in ("torch", "jax"):
-            return in_library(out, library)
-        return out if out.ndim else out[()]
+            return in_library(places, library)
+        return places if places.ndim else places[()]

@@ -13,8 +13,8 @@ import pytest
 from specsim import discover
 from specsim.exact.chain import blocks, expected_blocks, strong_law, target_law
 from specsim.exact.small_laws import rational_table
+from specsim.forking.forked_rules import kept_and_token
 from specsim.lengths.blocks import renewal, text_survival
-from specsim.testing.sampler import kept_and_token
 from specsim.verify.chain import tokenwise
 from specsim.verify.lookup import chain_rule, takes
 from specsim.verify.stepwise import Stepwise
