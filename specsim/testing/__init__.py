@@ -1,8 +1,9 @@
-"""What an author imports into the tests of a verifier: is it lossless?
+"""Tools for the tests of a verifier: is it lossless?
 
-Exact where that is possible (the law of a sampler in rationals, by forking its uniforms), otherwise statistical with
-a stated false-alarm rate and a stated smallest detectable distance. Only the strategies (`rational_laws`,
-`float_laws`, `tables`, `edge_uniforms`) need the extra ``testing``, which brings hypothesis.
+Exact where that is possible (the law of a sampler in rationals, by forking its uniforms), otherwise
+statistical with a stated false-alarm rate and a stated smallest detectable distance. Only the
+strategies (`rational_laws`, `float_laws`, `tables`, `edge_uniforms`) need the extra ``testing``,
+which brings hypothesis.
 """
 
 from specsim.testing.cases import drafted_tuples, grid

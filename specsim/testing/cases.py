@@ -14,14 +14,18 @@ from specsim.exact.small_laws import rational_laws
 from specsim.types import Array, Draws
 from specsim.verify.hits import draft_tuples
 
-GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
+# (vocabulary, denominator) of the grids: all their laws, with zeros, one-hots and p = q.
+GRIDS = ((2, 4), (3, 3), (4, 2))
+# The largest float64 uniform.
 LAST_UNIFORM = 1 - 2.0**-53
-MAX_LAWS = 2**20  # tried in search of those that sum to 1: seconds
-LAWS_OF_N = (Draws(1, Fraction(1, 3), 2), Draws(2, Fraction(1, 2), 3))  # of distinct drafts: few enough to enumerate
+# Largest number of rows that are tried in search of those that sum to 1, which takes seconds.
+MAX_LAWS = 2**20
+# Laws of the number of distinct drafts, few enough to enumerate.
+LAWS_OF_N = (Draws(1, Fraction(1, 3), 2), Draws(2, Fraction(1, 2), 3))
 
 
 def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
-    """Every pair (p, q) of laws with this denominator, as Fractions: two arrays (n, vocab).
+    """Return every pair (p, q) of laws with this denominator, as Fractions: two arrays (n, vocab).
 
     Parameters
     ----------
@@ -57,7 +61,7 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
 
 @np.errstate(under="ignore")
 def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Array:
-    """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
+    """Return the tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 
     Parameters
     ----------
@@ -99,14 +103,15 @@ def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Ar
 
 
 def corners(count: int) -> Array:
-    """Every vector of `count` uniforms from {0, 1 - ulp}, shape (2**count, count)."""
+    """Return every vector of `count` uniforms from {0, 1 - ulp}, shape (2**count, count)."""
     return np.array(list(itertools.product([0.0, LAST_UNIFORM], repeat=count))).reshape(2**count, count)
 
 
 def random_laws(vocab: int, count: int, seed: int) -> tuple[Array, Array]:
-    """Pairs of laws with weights up to 9, zeros included, as Fractions (count, vocab): what a coarse grid misses.
+    """Return pairs of laws with weights up to 9, zeros included, as Fractions (count, vocab).
 
-    Every third q is within 2^-k of p, k up to 40: there float guards decide.
+    A coarse grid misses such laws. Every third q is within 2^-k of p, k up to 40: there float
+    guards decide.
     """
     rng = np.random.default_rng(seed)
     rows = []
@@ -115,7 +120,8 @@ def random_laws(vocab: int, count: int, seed: int) -> tuple[Array, Array]:
         weights[rng.integers(vocab)] += 1
         rows.append([Fraction(int(w), int(weights.sum())) for w in weights])
     p, q = np.array(rows[:count], dtype=object), np.array(rows[count:], dtype=object)
-    if vocab == 4:  # all four residuals positive in turn: drafts that share a coin show only here
+    # Drafts that share a coin show only where residuals of several tokens are positive in turn.
+    if vocab == 4:
         p[-1], q[-1] = ([Fraction(w, sum(row)) for w in row] for row in ((6, 5, 6, 8), (4, 2, 8, 5)))
     for k in range(0, count - 1, 3):
         near = Fraction(1, 2 ** int(rng.integers(1, 41)))
@@ -124,35 +130,39 @@ def random_laws(vocab: int, count: int, seed: int) -> tuple[Array, Array]:
 
 
 def rational_uniforms(shape: tuple[int, ...], seed: int) -> tuple[Array, Array]:
-    """The same uniforms as float64 and as Fractions: multiples of 2^-53, so that both are exact."""
+    """Return equal uniforms as float64 and as Fractions: multiples of 2^-53, so that both are exact."""
     u = np.random.default_rng(seed).random(shape)
     return u, fractions(u)
 
 
 def fractions(w: Array) -> Array:
-    """Floats as the Fractions that they are."""
+    """Return floats as the Fractions that they are."""
     exact = np.empty(w.size, dtype=object)
-    exact[:] = [Fraction(v) for v in w.ravel().tolist()]
+    exact[:] = [Fraction(value) for value in w.ravel().tolist()]
     return exact.reshape(w.shape)
 
 
 def edge_laws(vocab: int) -> Iterator[tuple[str, Array, Array]]:
-    """Pairs (p, q) of float64 laws where samplers go wrong."""
-    one, spread = np.eye(vocab)[0], np.full(vocab, 1 / vocab)
+    """Yield (words, p, q), float64 laws where samplers go wrong."""
+    # Laws of one token, of all, of the first half, and of falling masses.
+    certain, spread = np.eye(vocab)[0], np.full(vocab, 1 / vocab)
     half = np.where(np.arange(vocab) < (vocab + 1) // 2, 1.0, 0.0)
     half /= half.sum()
     peaked = 0.1 ** np.arange(vocab, dtype=np.float64)
     peaked /= peaked.sum()
+    # Equal laws, one-hots, zeros, and disjoint supports.
     yield "p = q", peaked, peaked
-    yield "p one-hot", one, spread
-    yield "q one-hot", spread, one
+    yield "p one-hot", certain, spread
+    yield "q one-hot", spread, certain
     yield "zeros in p", half, spread
     yield "zeros in q", peaked, half
     if vocab > 1:
-        yield "disjoint supports", one, np.roll(one, 1)
+        yield "disjoint supports", certain, np.roll(certain, 1)
         yield "last token impossible", peaked * (np.arange(vocab) < vocab - 1) / peaked[:-1].sum(), spread
         yield "first token impossible", peaked * (np.arange(vocab) > 0) / peaked[1:].sum(), spread
-    tiny = np.full(vocab, 1e-100)  # the product of three is still a float
+
+    # The product of three tiny masses is still a float.
+    tiny = np.full(vocab, 1e-100)
     tiny[0] = 1.0
     yield "tiny mass", tiny, spread
     yield "almost equal", peaked, np.nextafter(peaked, 1)

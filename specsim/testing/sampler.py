@@ -15,7 +15,8 @@ from specsim.forking import rational
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
-# Every call is repeated so often: a fair coin inside is missed in 1 of 8 calls, and there are many calls.
+# Every call is repeated so often: a fair coin inside is missed in 1 of 8 calls, and there are many
+# calls.
 REPEATS = 3
 
 
@@ -31,9 +32,10 @@ def sampler_law(
 ) -> Array:
     """Return the exact law of the token that a verifier emits on drafts of a scheme, with no sampling.
 
-    The verifier is run on object arrays of Fractions; its uniforms fork at every comparison. The code may add,
-    multiply and compare numbers, but a uniform may only be multiplied by a non-negative number, divided by a positive
-    one and compared with numbers (not with another uniform). Equality with p, by ==, is losslessness at these laws.
+    The verifier is run on object arrays of Fractions; its uniforms fork at every comparison. The
+    code may add, multiply and compare numbers, but a uniform may only be multiplied by a
+    non-negative number, divided by a positive one and compared with numbers (not with another
+    uniform). Equality with p, by ==, is losslessness at these laws.
 
     Parameters
     ----------

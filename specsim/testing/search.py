@@ -1,4 +1,4 @@
-"""Random small laws under hypothesis: what is wrong elsewhere than at the standard cases is found, and shrunk."""
+"""Random small laws under hypothesis, which finds errors elsewhere than at the standard cases, and shrinks them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from specsim.types import Array
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-SEARCHED = ("marginal", "joint", "contract")  # one statement about all laws; other properties name their own inputs
+# Properties that are one statement about all laws; other properties name their own inputs.
+SEARCHED = ("marginal", "joint", "contract")
 
 
 def searched(subject: Subject, name: str, *, examples: int, budget: float) -> Verdict | None:
-    """The smallest counterexample to a property that hypothesis finds, as a verdict; None if it finds none.
+    """Return the smallest counterexample to a property that hypothesis finds, as a verdict; None if it finds none.
 
-    The same laws every time. Exact evidence only: a subject that is judged by frequencies is not searched, nor is
-    anything without hypothesis or after `budget` seconds.
+    The laws are the same every time. The evidence is exact: a subject that is judged by frequencies
+    is not searched. Nothing is searched without hypothesis, nor after `budget` seconds.
     """
     if name not in SEARCHED or not examples or importlib.util.find_spec("hypothesis") is None:
         return None
@@ -41,7 +42,10 @@ def searched(subject: Subject, name: str, *, examples: int, budget: float) -> Ve
 
     patience = min(PATIENCE, budget / 2)
     trial = begin(subject, deadline=clock.now() + budget, patience=patience, delta=1e-6, seed=0)
-    look, failures = importlib.import_module(f"{PROPERTIES}.{name}").look, []
+    look = importlib.import_module(f"{PROPERTIES}.{name}").look
+    failures: list[Verdict] = []
+
+    # Hypothesis draws cases, the same in every run, and shrinks those that fail.
 
     @settings(
         max_examples=examples,
@@ -55,37 +59,42 @@ def searched(subject: Subject, name: str, *, examples: int, budget: float) -> Ve
     )
     @given(cases(subject))
     def holds(case: Case) -> None:
-        before = trial.caller.runs
+        """Fail if the property does not hold in a case."""
+        runs_before = trial.caller.runs
         try:
-            found = look(observe(trial, case, exact=True))
+            result = look(observe(trial, case, exact=True))
         except OutOfTime:
             return
         except Broken as reason:
             failures.append(Verdict(subject.name, name, "broken", words=f"{reason} ({case.words})"))
             raise
-        if found.distance > found.allowed:
-            failures.append(against(name, subject, case, found, trial.caller.runs - before))
+        if result.distance > result.allowed:
+            failures.append(against(name, subject, case, result, trial.caller.runs - runs_before))
             raise AssertionError
 
+    # The last failure is the smallest, whatever hypothesis raises for it.
     try:
         holds()
-    except Exception:  # whatever hypothesis makes of it: the last is the smallest
+    except Exception:
         if not failures:
             raise
     return failures[-1] if failures else None
 
 
 def cases(subject: Subject) -> SearchStrategy[Case]:
-    """Pairs of models over two or three tokens, and one of the two smallest numbers of drafts."""
+    """Return the strategy of pairs of models over two or three tokens, with one of the two smallest sizes."""
     from hypothesis import strategies as st
 
-    depth = int(subject.kind != "step")  # laws depend on the last token, where there is one
+    # Laws depend on the last token, if texts have more than one.
+    depth = int(subject.kind != "step")
 
     def models(vocab: int) -> SearchStrategy[tuple[Toy, Toy]]:
+        """Return the strategy of (target, draft)."""
         draft = tables(vocab, depth) if subject.takes_q else _certain(vocab, depth)
-        return st.tuples(tables(vocab, depth), draft).map(lambda two: (Toy(two[0], depth), Toy(two[1], depth)))
+        return st.tuples(tables(vocab, depth), draft).map(lambda pair: (Toy(pair[0], depth), Toy(pair[1], depth)))
 
     def case(drawn: tuple[int, tuple[Toy, Toy]]) -> Case:
+        """Return the case of what was drawn."""
         size, (target, draft) = drawn
         return make(subject, target, draft, size, "")
 
@@ -94,9 +103,11 @@ def cases(subject: Subject) -> SearchStrategy[Case]:
 
 
 def _certain(vocab: int, depth: int) -> SearchStrategy[dict[tuple[int, ...], Array]]:
+    """Return the strategy of models that are certain of a token after each text."""
     from hypothesis import strategies as st
 
     def one_hot(token: int) -> Array:
+        """Return the law of one token."""
         return np.array([Fraction(int(i == token)) for i in range(vocab)], dtype=object)
 
     prefixes: list[Any] = [x for n in range(depth + 1) for x in itertools.product(range(vocab), repeat=n)]

@@ -32,8 +32,9 @@ class LawTest(NamedTuple):
 def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest:
     r"""Compare observed counts with a law.
 
-    The empirical law's distance from the truth has mean at most E = 1/2 sum_v sqrt(p_v (1 - p_v) / N), and one sample
-    moves it by at most 1/N: by McDiarmid's inequality it exceeds E + sqrt(ln(1/delta) / 2N) with probability <= delta.
+    The empirical law's distance from the truth has mean at most E = 1/2 sum_v sqrt(p_v (1 - p_v) /
+    N), and one sample moves it by at most 1/N: by McDiarmid's inequality it exceeds E +
+    sqrt(ln(1/delta) / 2N) with probability <= delta.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest
     >>> law_test([5200, 4800], [0.5, 0.5]).passed, law_test([6000, 4000], [0.5, 0.5]).passed
     (True, False)
     """
+    # Whole numbers, one for each outcome.
     p = np.asarray(check.law(law, "law"), dtype=np.float64)
     c = check.real_values(counts, "counts", 0, float("inf"))
     if (c != np.floor(c)).any():
@@ -73,10 +75,11 @@ def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest
     n = float(c.sum())
     if n == 0:
         raise ValueError("counts sum to 0: nothing was sampled")
+    # The distance, and what it may be and could see.
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     spread = math.sqrt(math.log(1 / delta) / (2 * n))
     threshold = law_deviation(p, n, delta)
-    # whatever the true law t is, sum sqrt(t (1 - t)) <= sqrt(V - 1)
+    # For every true law t, sum sqrt(t (1 - t)) <= sqrt(V - 1).
     detectable = threshold + 0.5 * math.sqrt((len(p) - 1) / n) + spread
     distance = 0.5 * float(np.abs(c / n - p).sum())
     return LawTest(distance, threshold, detectable, int(n))
@@ -116,10 +119,10 @@ def assert_law(samples: Array, law: Array, *, false_alarm: float = 1e-6) -> LawT
     >>> assert_law([0, 1] * 5000, [0.5, 0.5]).samples
     10000
     """
-    found = np.ravel(np.asarray(samples))
-    if found.size == 0 or found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= len(law):
+    outcomes = np.ravel(np.asarray(samples))
+    if outcomes.size == 0 or outcomes.dtype.kind not in "iu" or outcomes.min() < 0 or outcomes.max() >= len(law):
         raise ValueError(f"samples must be outcomes 0..{len(law) - 1}, at least one")
-    test = law_test(np.bincount(found, minlength=len(law)), law, false_alarm=false_alarm)
+    test = law_test(np.bincount(outcomes, minlength=len(law)), law, false_alarm=false_alarm)
     if not test.passed:
         raise AssertionError(
             f"TV {test.distance:.4g} from the claimed law, above {test.threshold:.4g} "

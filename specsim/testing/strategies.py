@@ -13,14 +13,15 @@ from specsim.base import check, extras
 from specsim.testing.cases import LAST_UNIFORM
 from specsim.types import Array
 
-MAX_PREFIXES = 2**16  # of a table: each has a strategy of its own
+# Largest number of prefixes of a table: each has a strategy of its own.
+MAX_PREFIXES = 2**16
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
 def rational_laws(vocab: int, *, denominators: int = 12) -> SearchStrategy[Array]:
-    """Laws of Fractions, zeros and one-hots included, shape (vocab,).
+    """Return the strategy of laws of Fractions, zeros and one-hots included, shape (vocab,).
 
     Parameters
     ----------
@@ -53,15 +54,17 @@ def rational_laws(vocab: int, *, denominators: int = 12) -> SearchStrategy[Array
     with extras.needed("a strategy of laws"):
         from hypothesis import strategies as st
     weights = st.lists(st.integers(0, denominators), min_size=vocab, max_size=vocab).filter(any)
-    return st.one_of(weights, st.integers(0, vocab - 1).map(lambda i: [int(j == i) for j in range(vocab)])).map(_law)
+    one_hots = st.integers(0, vocab - 1).map(lambda i: [int(j == i) for j in range(vocab)])
+    return st.one_of(weights, one_hots).map(_law)
 
 
 def _law(weights: list[int]) -> Array:
+    """Return the law of these weights, in Fractions."""
     return np.array([Fraction(w, sum(weights)) for w in weights], dtype=object)
 
 
 def law_pairs(vocab: int) -> SearchStrategy[tuple[Array, Array]]:
-    """Pairs (p, q) of rational laws; p = q and disjoint supports come up often."""
+    """Return the strategy of pairs (p, q) of rational laws; p = q and disjoint supports come up often."""
     with extras.needed("a strategy of laws"):
         from hypothesis import strategies as st
     independent = st.tuples(rational_laws(vocab), rational_laws(vocab))
@@ -73,6 +76,7 @@ def law_pairs(vocab: int) -> SearchStrategy[tuple[Array, Array]]:
 
 
 def _split(drawn: tuple[int, Array, Array]) -> tuple[Array, Array]:
+    """Return two laws, moved to different sides of a cut."""
     cut, a, b = drawn
     left, right = np.arange(len(a)) < cut, np.arange(len(a)) >= cut
     p, q = a * left, b * right
@@ -82,7 +86,7 @@ def _split(drawn: tuple[int, Array, Array]) -> tuple[Array, Array]:
 
 
 def float_laws(vocab: int) -> SearchStrategy[Array]:
-    """float64 laws with zeros and entries down to 1e-300, shape (vocab,).
+    """Return the strategy of float64 laws with zeros and entries down to 1e-300, shape (vocab,).
 
     Parameters
     ----------
@@ -117,7 +121,7 @@ def float_laws(vocab: int) -> SearchStrategy[Array]:
 
 
 def tables(vocab: int, depth: int) -> SearchStrategy[dict[tuple[int, ...], Array]]:
-    """A rational law for every prefix of up to `depth` tokens: a context-dependent toy model.
+    """Return the strategy of tables: a rational law for every prefix of up to `depth` tokens.
 
     Parameters
     ----------
@@ -154,7 +158,7 @@ def tables(vocab: int, depth: int) -> SearchStrategy[dict[tuple[int, ...], Array
 
 
 def edge_uniforms(count: int) -> SearchStrategy[Array]:
-    """Uniforms in [0, 1), shape (count,), with both ends of the interval drawn often.
+    """Return the strategy of uniforms in [0, 1), shape (count,), with both ends of the interval drawn often.
 
     Parameters
     ----------
@@ -183,5 +187,5 @@ def edge_uniforms(count: int) -> SearchStrategy[Array]:
     """
     with extras.needed("a strategy of laws"):
         from hypothesis import strategies as st
-    one = st.one_of(st.just(0.0), st.just(LAST_UNIFORM), st.floats(0, LAST_UNIFORM))
-    return st.lists(one, min_size=count, max_size=count).map(lambda u: np.array(u, dtype=np.float64))
+    uniform = st.one_of(st.just(0.0), st.just(LAST_UNIFORM), st.floats(0, LAST_UNIFORM))
+    return st.lists(uniform, min_size=count, max_size=count).map(lambda u: np.array(u, dtype=np.float64))

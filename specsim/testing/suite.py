@@ -1,4 +1,4 @@
-"""A verifier of one's own under pytest: a test for every property, from a decorator or a call."""
+"""Users' verifiers under pytest: a test for every property, from a decorator or a call."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def lossless_suite(*, kind: str, budget: float = 60.0, examples: int = 20, **facts: Any) -> Callable[[F], F]:
     """Put a pytest test for every property of a verifier beside it; the verifier stays as it is.
 
-    The tests of the marginal and the joint law, and of a drafter's contract, go on to random small laws, which
-    hypothesis draws and shrinks: the same ones in every run. Without hypothesis they end at the standard cases.
+    The tests of the marginal and the joint law, and of a drafter's contract, go on to random small
+    laws, which hypothesis draws and shrinks: the same ones in every run. Without hypothesis they
+    end at the standard cases.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def lossless_suite(*, kind: str, budget: float = 60.0, examples: int = 20, **fac
     names = asked(kind)
 
     def decorate(function: F) -> F:
+        """Put the tests into the module of the function."""
         subject = Subject(function.__name__, kind, function, **facts)  # type: ignore[arg-type]
         for name in names:
             function.__globals__[f"test_{function.__name__}_{name}"] = _test(subject, name, budget, examples)
@@ -73,8 +75,11 @@ def lossless_suite(*, kind: str, budget: float = 60.0, examples: int = 20, **fac
 
 
 def _test(subject: Subject, name: str, budget: float, examples: int) -> Callable[[], None]:
+    """Return the test of one property, with the name that pytest shows."""
+
     def test() -> None:
-        held(judge(subject, budget=budget, properties=[name]))
+        """Judge the property, and search random laws if it holds."""
+        assert_passes(judge(subject, budget=budget, properties=[name]))
         worse = searched(subject, name, examples=examples, budget=budget) if subject.lossless else None
         if worse is not None:
             raise _refused(Report(subject.name, (worse,)))
@@ -83,9 +88,10 @@ def _test(subject: Subject, name: str, budget: float, examples: int) -> Callable
     return test
 
 
-def held(report: Report) -> None:
-    """AssertionError with the counterexample if a report does not pass; skipped where nothing could be decided."""
-    __tracebackhide__ = True  # pytest shows the verdict below the line that asked for it
+def assert_passes(report: Report) -> None:
+    """Raise AssertionError with the counterexample if a report does not pass; skip where nothing could be decided."""
+    # pytest shows the verdict below the line that asked for it.
+    __tracebackhide__ = True
     if not report.verdicts or report.outcome in ("inconclusive", "not available", "measured"):
         raise unittest.SkipTest(text(report))
     if report.status:
@@ -93,7 +99,7 @@ def held(report: Report) -> None:
 
 
 def _refused(report: Report) -> AssertionError:
-    """The worst verdict in one line, and the whole report as a note, which Python and pytest print below it."""
+    """Return the error: the worst verdict in one line, and the whole report as a note that pytest prints below it."""
     error = AssertionError(line(next(verdict for verdict in report.verdicts if verdict.outcome == report.outcome)))
     error.add_note(text(report))
     return error
@@ -109,11 +115,12 @@ def assert_lossless_batch(
 ) -> Report:
     """Raise AssertionError unless a batched verifier is lossless in every row of ragged batches.
 
-    Each block stands among others of other lengths and other laws, some of which keep all their drafts, some a few and
-    some none, and some of which have no drafts. A row is judged alone, two rows and 3, 5 and 8 equal rows together, and
-    all rows of large batches; by scripted randomness if it can be followed, else by frequencies. Rows without drafts
-    are judged, too: each emits one token of its target. A verifier that raises on such rows is judged without them, and
-    the verdicts say so; if 0 is among the `sizes` that are told, it has to take them.
+    Each block stands among others of other lengths and other laws, some of which keep all their
+    drafts, some a few and some none, and some of which have no drafts. A row is judged alone, two
+    rows and 3, 5 and 8 equal rows together, and all rows of large batches; by scripted randomness
+    if it can be followed, else by frequencies. Rows without drafts are judged, too: each emits one
+    token of its target. A verifier that raises on such rows is judged without them, and the
+    verdicts say so; if 0 is among the `sizes` that are told, it has to take them.
 
     Parameters
     ----------
@@ -169,7 +176,8 @@ def assert_lossless_batch(
     ...     print("convicted" in str(error))
     True
     """
-    __tracebackhide__ = True  # as above
+    # pytest shows the verdict below the line of the call.
+    __tracebackhide__ = True
     if not callable(verify):
         raise TypeError(f"verify must be callable, got {check.shown(verify)}")
     if layout not in ragged.LAYOUTS:
