@@ -33,7 +33,9 @@ from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewa
 from specsim.lengths.given_texts import tree_posterior
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
 from specsim.lengths.measures import convert_acceptance, survival_hazards
+from specsim.lengths.request_comparison import RecordComparison, compare_records
 from specsim.lengths.request_estimates import RequestEstimates, request_estimates
+from specsim.lengths.request_mixture import RequestMixture, request_mixture
 from specsim.lengths.request_record import AcceptanceRecord, RequestAcceptance, request_of_blocks
 from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
 from specsim.logs.measures import LogAcceptance, log_acceptance
@@ -105,9 +107,11 @@ __all__ = [
     "LogAcceptance",
     "ModelShape",
     "Prediction",
+    "RecordComparison",
     "Replanner",
     "RequestAcceptance",
     "RequestEstimates",
+    "RequestMixture",
     "Service",
     "SharedTokens",
     "Speed",
@@ -128,6 +132,7 @@ __all__ = [
     "cache_hits",
     "cached_drafts",
     "check_claim",
+    "compare_records",
     "conditional_tau",
     "context_boundary",
     "context_free",
@@ -190,6 +195,7 @@ __all__ = [
     "replanner",
     "request_estimates",
     "request_law",
+    "request_mixture",
     "request_of_blocks",
     "request_times",
     "residual",

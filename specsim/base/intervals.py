@@ -78,8 +78,12 @@ def jackknife_ratio(top: Array, bottom: Array) -> RatioEstimate:
     rest = total - bottom
     if n < 2 or not (rest > 0).all():
         return RatioEstimate(value, math.inf, 0)
-    # The ratio without each cluster, about the mean of these.
-    without = (float(top.sum()) - top) / rest
+    return jackknife(value, (float(top.sum()) - top) / rest)
+
+
+def jackknife(value: float, without: Array) -> RatioEstimate:
+    """Return an estimate with the jackknife's error, from its values without each cluster; see `jackknife_ratio`."""
+    n = len(without)
     off = without - without.mean()
     squares = float(off @ off)
     if squares <= (n * 1e-15 * abs(value)) ** 2:

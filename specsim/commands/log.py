@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "specsim log on.log",
+    "specsim log on.log --against metrics.txt",
     "specsim log metrics.txt --out hazards.csv",
     "specsim plan --hazards hazards.csv --cost-ratio 0.05",
 )
@@ -44,6 +45,10 @@ class Log(NamedTuple):
             help="Log, answers or metrics of vLLM, SGLang, llama.cpp, TensorRT-LLM, aiperf, Spec-Bench, or ours."
         ),
     ]
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Another log: is its drafter better, and how many prompts show a difference of 1, 2, 5 %?"),
+    ] = None
     length: Annotated[int | None, typer.Option(help="Longest block, if the log does not say it.")] = None
     drafted_share: Annotated[
         float | None,
@@ -65,27 +70,20 @@ class Log(NamedTuple):
 @takes(Log)
 def log(options: Log) -> None:
     """Read acceptance from a log: rates, hazards, tau and alpha, each with its interval."""
-    from specsim.base import check
     from specsim.base.files import check_writable, write_bytes
+    from specsim.commands import log_against
     from specsim.logs.measures import check_coverage, counted_run, log_acceptance
-    from specsim.logs.read import read_log
 
     form = form_of(options)
     if options.out is not None:
         check_writable(options.out, ".csv")
-    runs = [run for run in read_log(options.file) if run.speculating]
-    if not runs:
-        raise ValueError(f"{options.file.name} is of a run without speculation; expected drafts")
-    # The share of steps that had a draft, where the log does not have it.
-    if options.drafted_share is not None:
-        share = float(check.scalar(options.drafted_share, "drafted_share", "(0, 1]"))
-        known = next((run.coverage for run in runs if run.coverage is not None), share)
-        if abs(known - share) > ROUNDED:
-            raise ValueError(
-                f"--drafted-share is {share:g}, but {options.file.name} says that {known:.3g} of the steps "
-                "had a draft; leave the option out"
-            )
-        runs = [run._replace(coverage=share) if run.coverage is None else run for run in runs]
+    runs = _runs(options.file, options.drafted_share)
+    if options.against is not None:
+        if options.out is not None:
+            raise ValueError("--out is of one log; give it without --against")
+        others = _runs(options.against, options.drafted_share)
+        typer.echo(log_against.compared(runs, others, options.length, options.level, form))
+        return
     # Acceptance of every run; the first one's hazards go to the file.
     runs = [counted_run(run, options.length) for run in runs]
     acceptances = [log_acceptance(run, length=options.length, level=options.level) for run in runs]
@@ -105,9 +103,30 @@ def log(options: Log) -> None:
     )
 
 
+def _runs(file: Path, drafted_share: float | None) -> list[EngineLog]:
+    """Return the runs of a log that speculate, with the share of steps that had a draft where it is given."""
+    from specsim.base import check
+    from specsim.logs.read import read_log
+
+    runs = [run for run in read_log(file) if run.speculating]
+    if not runs:
+        raise ValueError(f"{file.name} is of a run without speculation; expected drafts")
+    if drafted_share is None:
+        return runs
+    share = float(check.scalar(drafted_share, "drafted_share", "(0, 1]"))
+    known = next((run.coverage for run in runs if run.coverage is not None), share)
+    if abs(known - share) > ROUNDED:
+        raise ValueError(
+            f"--drafted-share is {share:g}, but {file.name} says that {known:.3g} of the steps had a draft; leave the "
+            "option out"
+        )
+    return [run._replace(coverage=share) if run.coverage is None else run for run in runs]
+
+
 def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -> str:
     """Return the text of a run: its size, its measures, its hazards by position, notes."""
     from specsim.commands.plan.sentence import counted
+    from specsim.logs.definitions import definitions
     from specsim.report.forms import page
 
     # Measures.
@@ -121,6 +140,10 @@ def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -
     count = "blocks are not counted" if run.blocks is None else counted(run.blocks, "block")
     name = run.source if run.engine == "own" else f"{run.engine}, {run.source}"
     lines: list[str | Table] = [f"{name}: {size}, {count}", "", [*head, *rows]]
+    # Definitions of others, where requests tell them apart.
+    if "mean_tau" in acceptance.measures:
+        names = [[row.name, f"{row.measure.value:.3f}", row.printed_by] for row in definitions(run, acceptance, level)]
+        lines += ["", [["the same, by whose definition", "value", "who prints it"], *names]]
     # Hazards.
     if acceptance.hazards is not None:
         head = [["draft", "came to it", "kept", "hazard", f"{100 * level:g}% interval"]]
@@ -161,6 +184,8 @@ def _csv(acceptance: LogAcceptance) -> str:
 
 def _json(run: EngineLog, acceptance: LogAcceptance) -> dict[str, Any]:
     """Return a run and its acceptance for a program."""
+    from specsim.logs.definitions import definitions
+
     # Hazards with their counts and intervals, if the log has positions.
     hazards = None
     if acceptance.hazards is not None:
@@ -182,6 +207,7 @@ def _json(run: EngineLog, acceptance: LogAcceptance) -> dict[str, Any]:
         "fixed": acceptance.fixed,
         "blocks": run.blocks,
         "measures": {kind: measure._asdict() for kind, measure in acceptance.measures.items()},
+        "definitions": [row._asdict() | {"measure": row.measure._asdict()} for row in definitions(run, acceptance)],
         "hazards": hazards,
         "notes": list(acceptance.notes),
     }

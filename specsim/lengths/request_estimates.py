@@ -127,7 +127,12 @@ def drafted_tau_of_requests(record: AcceptanceRecord) -> RatioEstimate:
 
 def mean_tau_of_requests(record: AcceptanceRecord) -> RatioEstimate:
     """Return the mean over requests of their own tokens per step."""
-    return _ratio([request.tau for request in record.requests], [1] * len(record.requests))
+    return mean_of_requests([request.tau for request in record.requests])
+
+
+def mean_of_requests(values: list[float]) -> RatioEstimate:
+    """Return the mean of one number for each request."""
+    return _ratio(values, [1] * len(values))
 
 
 def coverage_of_requests(record: AcceptanceRecord) -> RatioEstimate:

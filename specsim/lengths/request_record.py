@@ -265,14 +265,17 @@ def _check_histogram(request: RequestAcceptance, place: str) -> None:
 
 
 def shared_prompts(first: AcceptanceRecord, second: AcceptanceRecord) -> list[tuple[int, int]]:
-    """Return the places of the requests with one prompt in both records; none where a record names a prompt twice."""
-    places = [_by_prompt(record.requests) for record in (first, second)]
-    if any(by_prompt is None for by_prompt in places):
+    """Return the places of the requests with one prompt in both records.
+
+    None where a record names a prompt twice, or where prompts of one name have different lengths: then the names are
+    of two sets of prompts.
+    """
+    ours, theirs = (_by_prompt(record.requests) for record in (first, second))
+    if ours is None or theirs is None:
         return []
-    ours, theirs = places
-    assert ours is not None
-    assert theirs is not None
-    return [(i, theirs[prompt]) for prompt, i in ours.items() if prompt in theirs]
+    pairs = [(i, theirs[prompt]) for prompt, i in ours.items() if prompt in theirs]
+    contexts = [(first.requests[i].context, second.requests[j].context) for i, j in pairs]
+    return [] if any(None not in both and both[0] != both[1] for both in contexts) else pairs
 
 
 def _by_prompt(requests: Sequence[RequestAcceptance]) -> dict[str, int] | None:

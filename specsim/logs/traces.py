@@ -7,6 +7,8 @@ entry counts the target's token, so it is 1 or more. Each drafter is a run; bloc
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from typing import Any
 
@@ -62,7 +64,14 @@ def _request(held: dict[str, Any], lengths: Any, place: str) -> RequestAcceptanc
         0,
         0,
         tokens=len(reach),
-        prompt=str(held.get("id", "")),
+        prompt=_prompt_name(held.get("id", ""), prompt),
         context=len(prompt) if isinstance(prompt, list) else None,
         reach=tuple(reach),
     )
+
+
+def _prompt_name(name: Any, tokens: Any) -> str:
+    """Return what names a prompt: its tokens where they are there, since ids of two data sets may be the same."""
+    if not isinstance(tokens, list):
+        return str(name)
+    return f"{name} {hashlib.blake2b(json.dumps(tokens).encode(), digest_size=8).hexdigest()}"

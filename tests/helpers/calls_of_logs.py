@@ -19,12 +19,18 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
     requests = tuple(specsim.request_of_blocks([n, 1, 0], 2) for n in (0, 1, 2))
     shared = specsim.shared_tokens("abc", "cxa")
     return {
+        "compare_records": {
+            "first": specsim.AcceptanceRecord(requests),
+            "second": specsim.AcceptanceRecord(requests[:2]),
+            "differences": [0.02],
+        },
         "diagnose": {"off": [off], "on": on},
         "engine_tree": {"ranks": [0.6, 0.2], "steps": 2, "top_k": 2, "tokens": 5},
         "log_acceptance": {"run": on[0]},
         "penalize": {"logits": [2.0, 1.0, 0.0], "counts": [0, 1, 2], "presence_penalty": 0.5},
         "read_log": {"path": str(LOG)},
         "request_estimates": {"record": specsim.AcceptanceRecord(requests), "cycle": 1.5},
+        "request_mixture": {"record": specsim.AcceptanceRecord(requests), "kinds": 2},
         "request_of_blocks": {"accepted": [0, 1, 2], "drafted": [2, 2, 2]},
         "shared_tokens": {"target": ["a", "b", "c"], "draft": ["c", "x", "a"]},
         "translated_draft": {"q": [0.1, 0.3, 0.6], "shared": shared, "vocab": 3},

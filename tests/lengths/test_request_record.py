@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import AcceptanceRecord, estimate_hazards, request_of_blocks
@@ -21,6 +21,7 @@ from specsim.lengths.request_record import (
 BLOCKS = st.lists(st.integers(0, 4).flatmap(lambda g: st.tuples(st.integers(0, g), st.just(g))), min_size=1)
 
 
+@settings(max_examples=40)
 @given(st.lists(BLOCKS, min_size=1, max_size=4))
 def test_positions_are_those_of_all_blocks_together(texts: list[list[tuple[int, int]]]) -> None:
     record = AcceptanceRecord(tuple(request_of_blocks(*zip(*blocks, strict=True)) for blocks in texts))
@@ -92,3 +93,9 @@ def test_prompts_are_shared_by_name_and_never_by_place() -> None:
     assert shared_prompts(record("a", "b", "c"), record("c", "a")) == [(0, 1), (2, 0)]
     assert shared_prompts(record("a", "a"), record("a")) == []
     assert shared_prompts(record("", ""), record("", "")) == []
+    # Names of two data sets may be the same, and the prompts not.
+    ours, theirs = record("1", "2"), record("1", "2")
+    other = theirs._replace(requests=tuple(request._replace(context=9) for request in theirs.requests))
+    ours = ours._replace(requests=tuple(request._replace(context=7) for request in ours.requests))
+    assert shared_prompts(ours, theirs) == [(0, 0), (1, 1)]
+    assert shared_prompts(ours, other) == []

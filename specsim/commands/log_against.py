@@ -1,0 +1,66 @@
+"""Compare the acceptance in two logs: is the second drafter better, and how many prompts show a difference?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from specsim.base.intervals import Measure
+    from specsim.logs.against import LogComparison
+    from specsim.logs.record import EngineLog
+    from specsim.report.forms import Form, Table
+
+
+def compared(
+    ours: Sequence[EngineLog], theirs: Sequence[EngineLog], length: int | None, level: float, form: Any
+) -> str:
+    """Return every run of the second log compared with one of the first."""
+    from specsim.base.results import as_plain
+    from specsim.commands.json_form import one_or_many
+    from specsim.logs.against import compare_logs, pairs_of_runs
+
+    comparisons = [
+        compare_logs(first, second, length=length, level=level) for first, second in pairs_of_runs(ours, theirs)
+    ]
+    if form == "json":
+        shown = [{"sentence": sentence(comparison), **as_plain(comparison)} for comparison in comparisons]
+        return one_or_many("specsim/log-against", shown, "comparisons")
+    return "\n\n".join(text(comparison, form) for comparison in comparisons)
+
+
+def sentence(comparison: LogComparison) -> str:
+    """Return a sentence that says which log emits more tokens a target call, and whether that is certain."""
+    ratio = comparison.ratio
+    more = "more" if ratio.value >= 1 else "fewer"
+    size = f"{100 * abs(ratio.value - 1):.1f} % {more} tokens per target call than {comparison.first}"
+    if ratio.low is None or ratio.high is None:
+        return f"{comparison.second} emits {size}; how certain that is, these logs do not say."
+    span = f"[{100 * (ratio.low - 1):+.1f}, {100 * (ratio.high - 1):+.1f} %]"
+    verdict = "which may be noise" if ratio.low <= 1 <= ratio.high else "for sure"
+    return f"{comparison.second} emits {size} {span}, {comparison.basis}: {verdict}."
+
+
+def text(comparison: LogComparison, form: Form = "text") -> str:
+    """Return the sentence, the numbers of both logs, the prompts that a difference needs, and notes."""
+    from specsim.report.forms import page
+
+    rows = [["tokens per target call", "first", "second", "second over first"]]
+    rows.append(
+        ["all requests together", _span(comparison.first_tau), _span(comparison.second_tau), _span(comparison.ratio)]
+    )
+    if comparison.mean_ratio is not None:
+        rows.append(["mean of requests", "", "", _span(comparison.mean_ratio)])
+    lines: list[str | Table] = [sentence(comparison), "", rows]
+    if comparison.needed:
+        head = [["to see a difference of", f"{comparison.unit} needed"]]
+        needed = [[f"{100 * row.difference:g} %", f"{row.prompts}"] for row in comparison.needed]
+        lines += ["", [*head, *needed], "", "needed: of each, to see it with 80 % probability"]
+    return page([*lines, *(f"note: {note}" for note in comparison.notes)], form)
+
+
+def _span(measure: Measure) -> str:
+    """Return a number with its interval, if there is one."""
+    if measure.low is None or measure.high is None:
+        return f"{measure.value:.3f}"
+    return f"{measure.value:.3f} [{measure.low:.3f}, {measure.high:.3f}]"

@@ -1,0 +1,201 @@
+"""Is drafter B better than drafter A, and how many prompts does it take to see a difference?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.base.intervals import Measure, RatioEstimate, jackknife, student_quantile
+from specsim.base.results import result
+from specsim.lengths.request_record import (
+    AcceptanceRecord,
+    RequestAcceptance,
+    check_record,
+    shared_prompts,
+    stepped,
+)
+from specsim.types import Array
+
+# Differences that people ask for, as parts of tau.
+DIFFERENCES = (0.01, 0.02, 0.05)
+# Probability with which a difference is seen if it is there.
+POWER = 0.8
+
+
+class PromptsNeeded(NamedTuple):
+    """The prompts, of each drafter, with which a relative difference in tau is seen with 80 % probability."""
+
+    difference: float
+    prompts: int
+
+
+@result("ratio", "better")
+class RecordComparison(NamedTuple):
+    """Tokens per target call of a second record over those of a first.
+
+    ratio: all requests together. mean_ratio: ratio of the means over requests of their own tau. better: which record is
+    certain to have the larger tau. paired: whether prompts were shared, so that differences between them cancel.
+    prompts: requests of the first and second record that were compared. needed: prompts to see a difference, in the
+    way that they were compared.
+
+    Examples
+    --------
+    >>> from specsim.lengths.request_record import request_of_blocks
+    >>> def record(more: int) -> AcceptanceRecord:
+    ...     counts = enumerate([(0, 1), (1, 2), (3, 3), (0, 2)])
+    ...     return AcceptanceRecord(tuple(request_of_blocks([a, b, more], 3, prompt=str(i)) for i, (a, b) in counts))
+    >>> comparison = compare_records(record(1), record(2))
+    >>> round(comparison.ratio.value, 3), comparison.better, comparison.paired
+    (1.143, 'second', True)
+    """
+
+    ratio: Measure
+    mean_ratio: Measure
+    better: Literal["first", "second", "neither"]
+    paired: bool
+    prompts: tuple[int, int]
+    needed: tuple[PromptsNeeded, ...]
+
+
+def compare_records(
+    first: AcceptanceRecord,
+    second: AcceptanceRecord,
+    *,
+    differences: Sequence[float] = DIFFERENCES,
+    level: float = 0.95,
+) -> RecordComparison:
+    r"""Compare the tokens per target call of two records, paired by prompt where prompts are shared.
+
+    .. math:: L = \log \frac{\hat\tau_2}{\hat\tau_1}, \qquad n(d) = \Big\lceil \Big(
+        \frac{(t_{1 - \alpha/2} + z_{0.8}) \, \mathrm{se}(L) \sqrt n}{\log(1 + d)} \Big)^2 \Big\rceil
+
+    Parameters
+    ----------
+    first, second : AcceptanceRecord
+        Two requests or more each, of two drafters or settings. Requests with the same `prompt` are paired, and those
+        of one record alone are left out, if two or more are shared.
+    differences : sequence of float
+        Relative differences for which the prompts needed are asked.
+    level : float
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    RecordComparison
+        Intervals are Student's on the scale of the logarithm, with the jackknife over prompts.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two requests with steps in a record, or counts that contradict each other.
+
+    References
+    ----------
+    Efron and Stein 1981, Annals of Statistics 9:586 (the jackknife); Welch 1947, Biometrika 34:28 (two samples).
+
+    Examples
+    --------
+    >>> from specsim.lengths.request_record import request_of_blocks
+    >>> a = AcceptanceRecord(tuple(request_of_blocks([n, 1], 3) for n in (0, 1, 3)))
+    >>> comparison = compare_records(a, a)
+    >>> comparison.ratio.value, comparison.better, [row.difference for row in comparison.needed]
+    (1.0, 'neither', [0.01, 0.02, 0.05])
+    """
+    # Validate.
+    share = float(check.scalar(level, "level", "(0, 1)"))
+    records = [stepped(check_record(record, name)) for record, name in ((first, "first"), (second, "second"))]
+    for record, name in zip(records, ("first", "second"), strict=True):
+        if len(record.requests) < 2:
+            raise ValueError(f"{name} has {len(record.requests)} requests with steps; expected two or more")
+    wanted = [float(check.scalar(d, f"differences[{i}]", "(0, inf)")) for i, d in enumerate(differences)]
+    # Pairs of requests with one prompt, or all requests of both.
+    pairs = shared_prompts(records[0], records[1])
+    paired = len(pairs) >= 2
+    ours = [records[0].requests[i] for i, _ in pairs] if paired else list(records[0].requests)
+    theirs = [records[1].requests[j] for _, j in pairs] if paired else list(records[1].requests)
+    compare = _paired if paired else _unpaired
+    log_ratio = compare(*_sums(ours), *_sums(theirs))
+    mean_log_ratio = compare(*_own(ours), *_own(theirs))
+    # Which is better, and with how many prompts a difference would be seen.
+    ratio = _exponential(log_ratio, share)
+    better: Literal["first", "second", "neither"] = "neither"
+    if ratio.low is not None and ratio.low > 1:
+        better = "second"
+    elif ratio.high is not None and ratio.high < 1:
+        better = "first"
+    spread = log_ratio.error * math.sqrt(len(ours) if paired else _mean_size(len(ours), len(theirs)))
+    needed = tuple(PromptsNeeded(d, prompts_needed(spread, d, share)) for d in wanted)
+    return RecordComparison(
+        ratio, _exponential(mean_log_ratio, share), better, paired, (len(ours), len(theirs)), needed
+    )
+
+
+def prompts_needed(spread: float, difference: float, level: float = 0.95) -> int:
+    """Return the prompts with which a relative difference is seen, for one prompt's spread of the log ratio.
+
+    Few prompts need Student's quantile, with as many degrees of freedom as `jackknife` finds for normal values.
+
+    >>> prompts_needed(0.3, 0.02), prompts_needed(0.3, 0.05)
+    (1805, 301)
+    """
+    power, scale = NormalDist().inv_cdf(POWER), spread / math.log1p(difference)
+    needed = max(math.ceil(((NormalDist().inv_cdf((1 + level) / 2) + power) * scale) ** 2), 2)
+    for _ in range(8):
+        quantile = student_quantile(level, max(needed / 2, 1))
+        needed = max(math.ceil(((quantile + power) * scale) ** 2), 2)
+    return needed
+
+
+def _sums(requests: list[RequestAcceptance]) -> tuple[Array, Array]:
+    """Return the tokens and the steps of each request."""
+    tokens = np.array([float(request.emitted_tokens) for request in requests])
+    return tokens, np.array([float(request.steps) for request in requests])
+
+
+def _own(requests: list[RequestAcceptance]) -> tuple[Array, Array]:
+    """Return the tau of each request, and a weight of 1."""
+    return np.array([request.tau for request in requests]), np.ones(len(requests))
+
+
+def _paired(top: Array, bottom: Array, other_top: Array, other_bottom: Array) -> RatioEstimate:
+    """Return the log ratio of two ratios; the jackknife leaves out one prompt of both."""
+    value = math.log(other_top.sum() / other_bottom.sum()) - math.log(top.sum() / bottom.sum())
+    return jackknife(value, _logs_without(other_top, other_bottom) - _logs_without(top, bottom))
+
+
+def _unpaired(top: Array, bottom: Array, other_top: Array, other_bottom: Array) -> RatioEstimate:
+    """Return the log ratio of two independent ratios, with Welch's degrees of freedom."""
+    first, second = (
+        jackknife(math.log(t.sum() / b.sum()), _logs_without(t, b))
+        for t, b in ((top, bottom), (other_top, other_bottom))
+    )
+    variances = [first.error**2, second.error**2]
+    total = sum(variances)
+    value = second.value - first.value
+    if not total:
+        return RatioEstimate(value, 0.0, len(top) + len(other_top) - 2)
+    parts = zip(variances, (first.freedom, second.freedom), strict=True)
+    freedom = total**2 / sum(variance**2 / degrees for variance, degrees in parts if variance)
+    return RatioEstimate(value, math.sqrt(total), freedom)
+
+
+def _logs_without(top: Array, bottom: Array) -> Array:
+    """Return the logarithm of a ratio of sums without each request."""
+    logs: Array = np.log((top.sum() - top) / (bottom.sum() - bottom))
+    return logs
+
+
+def _mean_size(first: int, second: int) -> float:
+    """Return the size of two equal samples whose difference is as certain as that of these two."""
+    return 2 / (1 / first + 1 / second)
+
+
+def _exponential(estimate: RatioEstimate, level: float) -> Measure:
+    """Return a ratio with its interval, from its logarithm's."""
+    low, high = estimate.interval(level)
+    return Measure(math.exp(estimate.value), math.exp(low), math.exp(min(high, 700.0)))
