@@ -203,7 +203,8 @@ def _scores(counts: PositionCounts, weights: Array, hazards: Array) -> Array:
 def _criterion(fit: _Fit, counts: PositionCounts) -> float:
     """Return the Bayesian information criterion: the smaller, the better."""
     kinds, length = fit.hazards.shape
-    return (kinds * length + kinds - 1) * math.log(len(counts.tried)) - 2 * fit.log_likelihood
+    parameters = int(kinds * length + kinds - 1)
+    return parameters * math.log(len(counts.tried)) - 2 * fit.log_likelihood
 
 
 def _mixture(fit: _Fit, requests: int) -> RequestMixture:
