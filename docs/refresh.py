@@ -48,6 +48,7 @@ RECORDS = {
 TEXTS = {
     "engine": "engine",
     "weights": "engine",
+    "smollm2": "engine",
     "optimal": "drafts",
     "transport": "drafts",
     "simulate": "simulate",
@@ -74,6 +75,8 @@ def tables() -> dict[tuple[str, str], str]:
     if (BENCH / "sweep.json").exists():
         made["planning", "studies"] = _studies(json.loads((BENCH / "sweep.json").read_text(encoding="utf-8")))
     made["load", "plan"] = f"```text\n{_printed('load')}```"
+    made["loop", "plan"] = f"```text\n{_printed('loop')}```"
+    made["loop", "cells"] = _module("loops").table()
     made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
     made["load", "batches"] = _batches()
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))

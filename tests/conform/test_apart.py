@@ -102,6 +102,8 @@ HANGS = """
 import os, pathlib, signal, sys, time
 from specsim.conform import Subject, own_process
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which a run under nohup ignores
+
 def hangs(*_):
     pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGTERM, signal.SIGHUP})

@@ -16,6 +16,7 @@ import pytest
 from specsim.base import clock as charged
 from specsim.conform import Subject, judge, own_process
 from specsim.forking.programs import scripted
+from specsim.testing import assert_lossless_batch
 from specsim.types import Array
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
@@ -257,3 +258,11 @@ def test_an_exact_law_is_given_up_in_time() -> None:
 
     with pytest.raises(scripted.TooLong):
         scripted.law(wide, deadline=charged.now() + 0.05)
+
+
+def test_no_property_is_refused() -> None:
+    """A judgement of nothing would pass; the door in front of `judge` says the same."""
+    with pytest.raises(ValueError, match="properties is empty: name at least one, or leave it out"):
+        judge(Subject("right", "step", right), properties=[])
+    with pytest.raises(ValueError, match="properties is empty"):
+        assert_lossless_batch(lambda p, q, drafts, ends, bonus: drafts, layout="flat", properties=[])

@@ -20,7 +20,6 @@ from specsim.conform.registry import names
 from specsim.conform.subject import KINDS
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
-from specsim.testing import assert_lossless_batch
 from specsim.types import Array
 
 
@@ -241,14 +240,6 @@ def test_bad_arguments_are_named() -> None:
         judge(subject, budget=0)
     with pytest.raises(ValueError, match=r"property 'join' is unknown; did you mean 'joint'[?] known: batches, bound"):
         judge(subject, properties=["join"])
-
-
-def test_no_property_is_refused() -> None:
-    """A judgement of nothing would pass; the doors in front of `judge` say the same."""
-    with pytest.raises(ValueError, match="properties is empty: name at least one, or leave it out"):
-        judge(Subject("right", "chain", right), properties=[])
-    with pytest.raises(ValueError, match="properties is empty"):
-        assert_lossless_batch(lambda p, q, drafts, ends, bonus: drafts, layout="flat", properties=[])
 
 
 def plain(kind: str) -> Subject:
