@@ -176,9 +176,12 @@ def test_bad_records_end_with_one_line(held: Any, message: str, tmp_path: Path) 
     [
         ("--cost-ratio 0.1", "--comparison has costs of its own; leave out --cost-ratio"),
         ("--target llama-3.1-8b --overhead 1", "--comparison has costs of its own; leave out --target, --overhead"),
-        ("--dtype fp8", "--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --comparison"),
+        ("--dtype fp8", "--dtype: it says nothing of a --comparison"),
         ("--batch 1,8", "--comparison has the costs of one text at a time; leave out --batch, got 1,8"),
-        ("--ranks 0.5 --alpha 0.5", "give one of alpha, --ranks, --hazards, --histogram, --rows; got alpha, ranks"),
+        (
+            "--ranks 0.5 --alpha 0.5",
+            "give one of alpha, --ranks, --hazards, --histogram, --rows, --tau; got alpha, ranks",
+        ),
     ],
 )
 def test_what_a_comparison_does_not_go_with(words: str, message: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_text
-from specsim.lengths.acceptance_record import Acceptance, from_counts
+from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts
+from specsim.lengths.measures import convert_acceptance
 from specsim.logs.measures import check_coverage, implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
@@ -54,3 +56,15 @@ def _share(text: str, path: Path) -> float | None:
         return None if value is None else float(value)
     except ValueError:
         raise ValueError(f"{path.name}: {COLUMN} is {value!r}; expected a share, at most 1") from None
+
+
+def acceptance_of_tau(tau: float, gamma: int | None) -> Acceptance:
+    """Return the acceptance, the same of every draft, at which blocks of one length give so many tokens."""
+    length = check.integer(gamma, "gamma", 1)
+    if not 1 <= float(check.scalar(tau, "tau", "(-inf, inf)")) <= length + 1:
+        raise ValueError(f"tau is {tau:g}; with gamma {length} a target step gives 1 to {length + 1} tokens")
+    alpha = convert_acceptance(tau, kind="tau", to="alpha", gamma=length)
+    words = (
+        f"tau is {tau:g} at {length} drafts, as given; within a block every draft is kept with probability {alpha:.3g}"
+    )
+    return from_alpha(alpha, words)

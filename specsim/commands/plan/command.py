@@ -8,15 +8,12 @@ from typing import Any, NamedTuple
 from specsim.base.files import check_writable, write_bytes
 from specsim.commands.json_form import json_answer, made_here
 from specsim.commands.options import Form, form_of
-from specsim.commands.plan import answer, handoff, rates, shown
+from specsim.commands.plan import answer, handoff, loops, rates, shown
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES
+from specsim.commands.plan.load_options import check_together
 from specsim.commands.plan.options import PlanOptions, asked_options
 from specsim.commands.plan.problem import Problem, read_problem
 from specsim.commands.plan.search import check_size, read_search
-
-# Options that only --rate reads, and those that it cannot take into account.
-OF_RATES = ("prompt_tokens", "output_tokens", "batch_limit", "within")
-NOT_OF_RATES = ("comparison", "batch", "context", "nodes", "emit", "plot")
 
 
 class Output(NamedTuple):
@@ -34,6 +31,8 @@ def run(options: PlanOptions) -> Output:
         raise ValueError("--nodes is the size of a tree; trees are planned with --ranks, or a --comparison of trees")
     if options.rate is not None:
         return Output(rates.report(options, problem, form))
+    if options.concurrency is not None:
+        return Output(loops.report(options, problem, form))
     if options.plot is not None:
         _plot(options, problem, options.plot)
     if options.emit is not None:
@@ -55,15 +54,7 @@ def _check(options: PlanOptions) -> Form:
     if options.unmasked_draft and options.rows is None:
         raise ValueError("--unmasked-draft is about the mask of --rows; leave it out")
 
-    # Options for rates of requests, and options for points.
-    excluded = OF_RATES if options.rate is None else NOT_OF_RATES
-    conflicts = [name for name in excluded if getattr(options, name) != PlanOptions._field_defaults[name]]
-    if options.rate is None and conflicts:
-        raise ValueError(f"--{conflicts[0].replace('_', '-')} goes with --rate")
-    if conflicts:
-        raise ValueError(f"--rate says nothing of --{conflicts[0]}; leave out one of them")
-    if options.rate is not None:
-        rates.check_sizes(options)
+    check_together(options)
 
     # The number of predictions.
     all_contexts = options.emit in (None, *BY_BATCH, *TABLES)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from specsim.base import check
 from specsim.base.dtypes import short_name
-from specsim.commands.plan import doubts, models, read
+from specsim.commands.plan import doubts, lists, models, read
 from specsim.commands.plan.comparison import Comparison
 from specsim.commands.plan.memory import Misfit, misfits
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP, drafted_share
-from specsim.commands.plan.stored import Types, chosen_types
+from specsim.commands.plan.stored import Types, chosen_types, kv_bytes
 from specsim.latency import (
     Constants,
     LatencyModel,
@@ -35,7 +35,7 @@ TIMED_DRAFTS = 16
 # Options about the weights of a draft model.
 OF_A_DRAFT = ("draft_tp", "draft_weights", "draft_vocab")
 # Options about models on a device, and options about costs of any kind: a comparison has its own.
-ON_A_DEVICE = ("tp", "draft_tp", "dtype", "draft_vocab")
+ON_A_DEVICE = ("tp", "draft_tp", "dtype", "draft_vocab", "kv_dtype")
 OF_COSTS = (
     *("target", "draft", "hardware", "cost_ratio", "verify_cost", "overhead", "weights", "draft_weights", "one_pass"),
     *("cache_hits", "experts_overhead"),
@@ -105,13 +105,19 @@ def _is_given(options: PlanOptions, name: str) -> bool:
     return bool(getattr(options, name) != options._field_defaults[name])
 
 
+def _refuse_on_a_device(options: PlanOptions, source: str) -> None:
+    """Raise ValueError for options about models on a device, beside another source of costs."""
+    misplaced = [f"--{name.replace('_', '-')}" for name in ON_A_DEVICE if _is_given(options, name)]
+    if misplaced:
+        raise ValueError(f"{', '.join(misplaced)}: it says nothing of a {source}; leave it out")
+
+
 def _measured(options: PlanOptions, record: Comparison, batches: Sequence[int]) -> Costs:
     """Return the costs of a comparison."""
     named = [f"--{name.replace('_', '-')}" for name in OF_COSTS if _is_given(options, name)]
     if named:
         raise ValueError(f"--comparison has costs of its own; leave out {', '.join(named)}")
-    if any(_is_given(options, name) for name in ON_A_DEVICE):
-        raise ValueError("--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --comparison; leave them out")
+    _refuse_on_a_device(options, "--comparison")
     if tuple(batches) != (1,):
         raise ValueError(f"--comparison has the costs of one text at a time; leave out --batch, got {_listed(batches)}")
     return Costs(record.latency, notes=record.notes, level_steps=record.steps, max_drafts=record.most - 1)
@@ -124,8 +130,7 @@ def _declared(options: PlanOptions, batches: Sequence[int]) -> Costs:
         raise ValueError(
             "costs are missing: give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)"
         )
-    if any(_is_given(options, name) for name in ON_A_DEVICE):
-        raise ValueError("--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --cost-ratio; leave them out")
+    _refuse_on_a_device(options, "--cost-ratio")
     if options.experts_overhead is not None:
         raise ValueError("--experts-overhead is of models on a device; with --cost-ratio it is part of --verify-cost")
     if options.draft_weights is not None:
@@ -188,8 +193,8 @@ def _check_models(options: PlanOptions) -> None:
             name = f"--{of_draft[0].replace('_', '-')}"
             raise ValueError(f"{name} is of a draft model, and --draft {options.draft} has none; leave it out")
     parallel = max(options.tp, options.draft_tp)
-    if parallel > read.MOST["tp"]:
-        raise ValueError(f"tp is {parallel}; it must be at most {read.MOST['tp']}")
+    if parallel > lists.MOST["tp"]:
+        raise ValueError(f"tp is {parallel}; it must be at most {lists.MOST['tp']}")
 
 
 def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[int]) -> Costs:
@@ -218,6 +223,7 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
         dtype=types.products,
         weight_bytes=types.target,
         draft_weight_bytes=types.draft,
+        kv_bytes=kv_bytes(options.kv_dtype),
         overhead_s=float(check.scalar(overhead_ms, "overhead", "[0, inf)")) / 1e3,
         constants=_constants(options.experts_overhead, target),
     )

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from specsim.base import check
-from specsim.commands.plan.read import MOST
 
+# The largest sensible numbers: with larger ones an answer would take too long, or would mean nothing.
+MOST = {
+    "concurrency": 1024,
+    "captured": 1 << 14,
+    "batch": 1 << 14,
+    "context": 1 << 30,
+    "tp": 1 << 16,
+    "max_gamma": 1000,
+    "nodes": 1024,
+    "ranks": 1000,
+}
 # The most numbers of a range such as 1-64.
 MOST_OF_A_RANGE = 4096
 
@@ -41,3 +51,11 @@ def _whole_number(text: str, part: str, name: str, least: int) -> int:
     if len(digits) > 12 or int(digits.removesuffix("k")) * unit > MOST[name]:
         raise ValueError(f"{name} is {digits[:20]}; it must be at most {MOST[name]}")
     return check.integer(int(digits.removesuffix("k")) * unit, name, least)
+
+
+def bounded(value: int, name: str, least: int) -> int:
+    """Return a whole number between `least` and the largest that is sensible."""
+    number = check.integer(value, name, least)
+    if number > MOST[name]:
+        raise ValueError(f"{name} is {number}; it must be at most {MOST[name]}")
+    return number

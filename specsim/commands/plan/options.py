@@ -9,6 +9,20 @@ import typer
 
 from specsim.commands import completion
 from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, takes
+from specsim.commands.plan.load_types import (
+    Batch,
+    BatchLimit,
+    Captured,
+    Concurrency,
+    Context,
+    OutputTokens,
+    PrefixShare,
+    PromptTokens,
+    Rate,
+    TtftMs,
+    Unchunked,
+    Within,
+)
 
 EXAMPLES = examples(
     "specsim plan 0.8 --cost-ratio 0.05",
@@ -17,6 +31,9 @@ EXAMPLES = examples(
     "specsim plan --ranks 0.7,0.12,0.05 --cost-ratio 0.05 --json",
     "specsim plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b \\",
     "    --hardware h100-sxm --rate 0.5,2,8 --within 3",
+    "specsim plan --tau 2.89 --gamma 5 --concurrency 1,8,32,64 \\",
+    "    --target llama-3.1-8b --draft eagle3 --hardware a100-sxm4-80gb \\",
+    "    --ttft-ms 58 --output-tokens 256",
     "specsim plan 0.8 --cost-ratio 0.1 --weights int4",
     "specsim plan 0.8 --cost-ratio 0.1 --one-pass",
     "specsim plan 0.8 --cost-ratio 0.1 --cache-hits 0.9",
@@ -33,7 +50,6 @@ ACCEPTANCE = "Acceptance (give one)"
 MODELS = "Costs of models on a device"
 NUMBERS = "Costs as numbers"
 DRAFTING = "Drafting method"
-LOAD = "Load"
 SEARCH = "Search"
 
 
@@ -83,6 +99,13 @@ class PlanOptions(NamedTuple):
             rich_help_panel=ACCEPTANCE,
         ),
     ] = False
+    tau: Annotated[
+        float | None,
+        typer.Option(
+            help="With --concurrency and --gamma: measured tokens per target step at that length.",
+            rich_help_panel=ACCEPTANCE,
+        ),
+    ] = None
     comparison: Annotated[
         Path | None,
         typer.Option(
@@ -148,6 +171,10 @@ class PlanOptions(NamedTuple):
             help="Number of tokens that the draft's head scores. Default: its vocabulary.", rich_help_panel=MODELS
         ),
     ] = None
+    kv_dtype: Annotated[
+        str | None,
+        typer.Option(help="Number type of the cache: bf16, fp16 or fp8. Default: 16 bits.", rich_help_panel=MODELS),
+    ] = None
     experts_overhead: Annotated[
         float | None,
         typer.Option(
@@ -193,36 +220,25 @@ class PlanOptions(NamedTuple):
             rich_help_panel=DRAFTING,
         ),
     ] = None
-    batch: Annotated[
-        str,
-        typer.Option(help="Sequences decoded together, e.g. 1,8,64.", rich_help_panel=LOAD),
-    ] = "1"
-    context: Annotated[
-        str,
-        typer.Option(help="Tokens before the block, e.g. 1k,32k (k is 1024).", rich_help_panel=LOAD),
-    ] = "1k"
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            help="Requests per second, e.g. 0.5,2,8. Answers with latencies, at the batches that the rate makes.",
-            rich_help_panel=LOAD,
-        ),
-    ] = None
-    prompt_tokens: Annotated[int, typer.Option(help="With --rate: tokens of each prompt.", rich_help_panel=LOAD)] = 512
-    output_tokens: Annotated[int, typer.Option(help="With --rate: tokens of each answer.", rich_help_panel=LOAD)] = 256
-    batch_limit: Annotated[
-        int, typer.Option(help="With --rate: most sequences decoded together.", rich_help_panel=LOAD)
-    ] = 64
-    within: Annotated[
-        float | None,
-        typer.Option(
-            help="With --rate: bound on the mean latency in seconds. Finds the largest rate that keeps it.",
-            rich_help_panel=LOAD,
-        ),
-    ] = None
+    batch: Batch = "1"
+    context: Context = "1k"
+    rate: Rate = None
+    concurrency: Concurrency = None
+    prompt_tokens: PromptTokens = "512"
+    output_tokens: OutputTokens = "256"
+    ttft_ms: TtftMs = None
+    prefix_share: PrefixShare = 0.0
+    captured: Captured = None
+    unchunked: Unchunked = False
+    batch_limit: BatchLimit = 64
+    within: Within = None
     max_gamma: Annotated[
         int, typer.Option(help="Longest block to consider, and deepest tree.", rich_help_panel=SEARCH)
     ] = 16
+    gamma: Annotated[
+        int | None,
+        typer.Option(help="With --concurrency: this block length, instead of the best.", rich_help_panel=SEARCH),
+    ] = None
     nodes: Annotated[int, typer.Option(help="Largest tree to consider (needs --ranks).", rich_help_panel=SEARCH)] = 64
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.", rich_help_panel=SEARCH)] = 0.95
     emit: Annotated[

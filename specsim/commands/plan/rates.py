@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from specsim.base import check
 from specsim.base.results import as_plain
 from specsim.commands.json_form import json_answer, made_here
 from specsim.commands.options import Form
 from specsim.commands.plan import read
 from specsim.commands.plan.answer import EVERYWHERE, with_memory
+from specsim.commands.plan.load_options import MOST, sizes_at_rate
 from specsim.commands.plan.options import PlanOptions, asked_options
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import counted
@@ -18,11 +18,10 @@ from specsim.report import forms as style
 from specsim.speed.load.closed import RequestTimes, request_times, stable_rate
 from specsim.speed.load.events import Quantiles, Simulated, simulate_requests
 from specsim.speed.load.rates import harmful_rate, largest_rate, largest_rate_of_any, none_helps_from
-from specsim.speed.load.service import MAX_OUTPUT, Service, service_costs
+from specsim.speed.load.service import Service, service_costs
 
 # Requests of a simulation, and simulations, for each line of the table: a tenth of a second.
 REQUESTS, RUNS = 1000, 4
-MOST = {"rate": 16, "prompt_tokens": 1 << 20, "output_tokens": MAX_OUTPUT, "batch_limit": 1024}
 
 
 class Line(NamedTuple):
@@ -62,16 +61,6 @@ class Answer(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-def check_sizes(options: PlanOptions) -> None:
-    """Raise ValueError for sizes of requests that are wrong, or larger than is sensible."""
-    for name in ("prompt_tokens", "output_tokens", "batch_limit"):
-        value = check.integer(getattr(options, name), name, 1)
-        if value > MOST[name]:
-            raise ValueError(f"{name} is {value}; it must be at most {MOST[name]}")
-    if options.within is not None:
-        check.scalar(options.within, "within", "(0, inf)")
-
-
 def report(options: PlanOptions, problem: Problem, form: Form) -> str:
     """Return what to print; raise ValueError for rates that are wrong, before any work."""
     if problem.latency.unit != "s":
@@ -81,14 +70,15 @@ def report(options: PlanOptions, problem: Problem, form: Form) -> str:
         raise ValueError(f"rate has {len(rates)} entries; it must have at most {MOST['rate']}")
 
     # A way to decode for each block length, from 0, which is plain decoding.
+    prompt, output = sizes_at_rate(options)
     lengths = range(problem.acceptance.most(problem.search.max_gamma) + 1)
     services = [
         service_costs(
             problem.latency,
             problem.acceptance if gamma else None,
             gamma=gamma,
-            prompt=options.prompt_tokens,
-            output=options.output_tokens,
+            prompt=prompt,
+            output=output,
             limit=options.batch_limit,
         )
         for gamma in lengths

@@ -12,15 +12,13 @@ import numpy as np
 
 from specsim.base import check, extras
 from specsim.base.reading import MOST_BYTES, check_whole_numbers, parsed_json, read_text
-from specsim.commands.plan.answers import acceptance_of_answers, of_every_step
+from specsim.commands.plan import lists
+from specsim.commands.plan.answers import acceptance_of_answers, acceptance_of_tau, of_every_step
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
-
-# The largest sensible numbers: with larger ones an answer would take too long, or would mean nothing.
-MOST = {"batch": 1 << 14, "context": 1 << 30, "tp": 1 << 16, "max_gamma": 1000, "nodes": 1024, "ranks": 1000}
 
 
 class PlanAcceptance(NamedTuple):
@@ -30,14 +28,6 @@ class PlanAcceptance(NamedTuple):
     ranks: tuple[float, ...] = ()
 
 
-def bounded(value: int, name: str, least: int) -> int:
-    """Return a whole number between `least` and the largest that is sensible."""
-    number = check.integer(value, name, least)
-    if number > MOST[name]:
-        raise ValueError(f"{name} is {number}; it must be at most {MOST[name]}")
-    return number
-
-
 def numbers(text: str, name: str, allowed: str) -> list[float]:
     """Return the numbers of a list such as 0.7,0.12, each in the interval `allowed`."""
     return [_number(part.strip(), f"{name}[{k}]", allowed) for k, part in enumerate(text.split(","))]
@@ -45,16 +35,17 @@ def numbers(text: str, name: str, allowed: str) -> list[float]:
 
 def acceptance(options: PlanOptions) -> PlanAcceptance:
     """Read the one source of acceptance that the options name."""
-    sources = {name: getattr(options, name) for name in ("alpha", "ranks", "hazards", "histogram", "rows")}
+    sources = {name: getattr(options, name) for name in ("alpha", "ranks", "hazards", "histogram", "rows", "tau")}
     named = [name for name, value in sources.items() if value is not None]
     if len(named) != 1:
-        raise ValueError(
-            f"give one of alpha, --ranks, --hazards, --histogram, --rows; got {', '.join(named) or 'none'}"
-        )
+        got = ", ".join(named) or "none"
+        raise ValueError(f"give one of alpha, --ranks, --hazards, --histogram, --rows, --tau; got {got}")
     if options.alpha is not None:
         alpha = float(check.scalar(options.alpha, "alpha", "[0, 1]"))
         words = f"every draft is kept with probability {alpha:g}, whatever came before: declared, not measured"
         return PlanAcceptance(from_alpha(alpha, words))
+    if options.tau is not None:
+        return PlanAcceptance(acceptance_of_tau(options.tau, options.gamma))
     if options.ranks is not None:
         return read_ranks(options.ranks)
     if options.hazards is not None:
@@ -72,8 +63,8 @@ def acceptance(options: PlanOptions) -> PlanAcceptance:
 def read_ranks(text: str) -> PlanAcceptance:
     """Read the probabilities, as 0.7,0.12,0.05, that sibling 1, 2, ... is accepted; a chain has the first."""
     ranks = numbers(text, "ranks", "[0, 1]")
-    if len(ranks) > MOST["ranks"]:
-        raise ValueError(f"ranks has {len(ranks)} entries; the most that are sensible are {MOST['ranks']}")
+    if len(ranks) > lists.MOST["ranks"]:
+        raise ValueError(f"ranks has {len(ranks)} entries; the most that are sensible are {lists.MOST['ranks']}")
     if sum(ranks) > 1:
         raise ValueError(f"ranks sum to {sum(ranks):g}; one sibling at most is kept")
     words = f"sibling k is the one kept with probability {text}, whatever came before: declared, not measured"

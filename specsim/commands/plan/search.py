@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from specsim.base import check
-from specsim.commands.plan import lists, read
+from specsim.commands.plan import lists, load_options
 from specsim.commands.plan.options import PlanOptions
 
 # A schedule predicts every batch and length: so many predictions take some seconds.
@@ -27,15 +27,19 @@ class Search(NamedTuple):
 
 
 def read_search(options: PlanOptions) -> Search:
-    """Read the points and limits. With --rate there is one point: a full batch at the end of an answer."""
-    max_gamma = read.bounded(options.max_gamma, "max_gamma", 1)
-    nodes = read.bounded(options.nodes, "nodes", 1)
+    """Read the points and limits. Under a load there is one point: the largest batch at the end of an answer."""
+    max_gamma = lists.bounded(options.max_gamma, "max_gamma", 1)
+    nodes = lists.bounded(options.nodes, "nodes", 1)
     level = float(check.scalar(options.level, "level", "(0, 1)"))
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
     if options.rate is not None:
         batches = (options.batch_limit,)
-        contexts = (options.prompt_tokens + options.output_tokens,)
+        contexts = (sum(load_options.sizes_at_rate(options)),)
+    elif options.concurrency is not None:
+        lengths = load_options.lengths_of(options)
+        batches = (max(load_options.clients_of(options)),)
+        contexts = (round(lengths.prompts.mean + lengths.outputs.mean),)
     else:
         batches = lists.whole_numbers(options.batch, "batch", 1)
         contexts = lists.whole_numbers(options.context, "context", 0)

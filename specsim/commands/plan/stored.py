@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from specsim.base.dtypes import short_name
+from specsim.base.unknown import unknown
 from specsim.latency import Hardware, ModelShape
 from specsim.latency.weights import TYPES, Weights, weights_named
+
+# Bytes of a number in the cache, by its type.
+KV_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0}
 
 
 class Types(NamedTuple):
@@ -81,3 +86,11 @@ def chosen_types(
         if shape is not None and name is None and chosen is shape.stored:
             notes.append(f"{shape.name}: weights are stored in {chosen.name}, as its config says (quantization_config)")
     return Types(products, target, draft, tuple(notes))
+
+
+def kv_bytes(kv_dtype: str | None) -> float:
+    """Return the bytes of a cached number."""
+    kind = "bf16" if kv_dtype is None else short_name(kv_dtype)
+    if kind not in KV_BYTES:
+        raise unknown("kv_dtype", kind, KV_BYTES)
+    return KV_BYTES[kind]

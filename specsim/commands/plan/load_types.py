@@ -1,0 +1,78 @@
+"""The options of `specsim plan` about the load, as types: what a terminal takes, and its help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+LOAD = "Load"
+
+Batch = Annotated[
+    str,
+    typer.Option(help="Sequences decoded together, e.g. 1,8,64.", rich_help_panel=LOAD),
+]
+Context = Annotated[
+    str,
+    typer.Option(help="Tokens before the block, e.g. 1k,32k (k is 1024).", rich_help_panel=LOAD),
+]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        help="Requests per second, e.g. 0.5,2,8. Answers with latencies, at the batches that the rate makes.",
+        rich_help_panel=LOAD,
+    ),
+]
+Concurrency = Annotated[
+    str | None,
+    typer.Option(
+        help="Clients of a closed loop, e.g. 1,8,64: each sends its next prompt when its answer ends, as serving "
+        "benchmarks do.",
+        rich_help_panel=LOAD,
+    ),
+]
+PromptTokens = Annotated[
+    str,
+    typer.Option(
+        help="With --rate or --concurrency: tokens of each prompt. With --concurrency also a spread (900+-300) or "
+        "a file of lengths.",
+        rich_help_panel=LOAD,
+    ),
+]
+OutputTokens = Annotated[str, typer.Option(help="The same of each answer.", rich_help_panel=LOAD)]
+TtftMs = Annotated[
+    float | None,
+    typer.Option(
+        help="With --concurrency: measured time to the first token of one request alone, without speculation.",
+        rich_help_panel=LOAD,
+    ),
+]
+PrefixShare = Annotated[
+    float,
+    typer.Option(
+        help="With --concurrency: share of the tokens of prompts that a prefix cache holds.", rich_help_panel=LOAD
+    ),
+]
+Captured = Annotated[
+    str | None,
+    typer.Option(
+        help="With --concurrency: batch sizes of captured graphs, e.g. 1,2,4,8,16: others are padded to the next.",
+        rich_help_panel=LOAD,
+    ),
+]
+Unchunked = Annotated[
+    bool,
+    typer.Option(
+        "--unchunked",
+        help="With --concurrency: a pass reads one prompt alone, and nobody decodes meanwhile.",
+        rich_help_panel=LOAD,
+    ),
+]
+BatchLimit = Annotated[int, typer.Option(help="With --rate: most sequences decoded together.", rich_help_panel=LOAD)]
+Within = Annotated[
+    float | None,
+    typer.Option(
+        help="With --rate: bound on the mean latency in seconds. Finds the largest rate that keeps it.",
+        rich_help_panel=LOAD,
+    ),
+]

@@ -1,0 +1,229 @@
+"""`specsim plan --concurrency`: tokens per second of a closed loop of clients, with and without speculation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.base.results import as_plain
+from specsim.commands.json_form import json_answer, made_here
+from specsim.commands.options import Form
+from specsim.commands.plan.answer import EVERYWHERE, with_memory
+from specsim.commands.plan.load_options import MOST, clients_of, lengths_of, server_of
+from specsim.commands.plan.options import PlanOptions, asked_options
+from specsim.commands.plan.problem import Problem
+from specsim.commands.plan.sentence import counted
+from specsim.lengths.blocks import accepted_length_law
+from specsim.report import forms as style
+from specsim.speed.load.loop import CYCLE_S, HOST_S, SEQUENCE_S, Server, Steady, Way, prompt_of, steady, way_of
+from specsim.speed.load.loop_events import LoopTimes, simulate_loop
+from specsim.speed.load.request_lengths import LengthLaw, Lengths
+from specsim.speed.prediction import Estimate
+
+# Relative standard error of a cycle over a plain step where the costs have none of their own: the logarithms of the
+# speedup were off by 0.03 in the root mean square on four measured cells (vLLM 0.24, one A100), and this is twice it.
+UNKNOWN_ERROR = 0.06
+# Beginnings of assumptions about costs that a loop replaces by its own.
+NOT_OF_LOOPS = ("host and sampling", "no interval")
+
+
+class Point(NamedTuple):
+    """One number of clients: tokens per second of all of them, plainly and with `gamma` drafts a block.
+
+    speedup: of the tokens per second. tau: tokens per cycle. plain, speculative: what requests see, simulated.
+    """
+
+    concurrency: int
+    gamma: int
+    tau: float
+    plain_tokens_per_s: float
+    speculative_tokens_per_s: float
+    speedup: Estimate
+    plain: LoopTimes
+    speculative: LoopTimes
+
+
+class Answer(NamedTuple):
+    """The whole answer; `prompt` is how many tokens of a prompt the costs rest on, in the mean."""
+
+    sentence: str
+    points: tuple[Point, ...]
+    prompt: float
+    notes: tuple[str, ...]
+    assumptions: tuple[str, ...]
+
+
+def report(options: PlanOptions, problem: Problem, form: Form) -> str:
+    """Return what to print; raise ValueError for anything that is wrong, before any work."""
+    if problem.latency.unit != "s":
+        raise ValueError("--concurrency is in seconds: give --target, --draft and --hardware, not --cost-ratio")
+    result = answer(options, problem)
+    if form == "json":
+        fields = made_here() | {"asked": asked_options(options)} | as_plain(result)
+        fields["loop"] = fields.pop("points")
+        return json_answer("specsim/plan-loop", fields, indent=None)
+    return text(result, form)
+
+
+def answer(options: PlanOptions, problem: Problem) -> Answer:
+    """Answer every number of clients by the block length that writes most, or by the one that is asked for."""
+    # The loop: clients, lengths, the server, and the time of a prompt if it was measured.
+    clients, server = clients_of(options), server_of(options)
+    host_s, more_s = HOST_S, CYCLE_S if options.overhead is None else 0.0
+    measured_s = None
+    if options.ttft_ms is not None:
+        measured_s = float(check.scalar(options.ttft_ms, "ttft_ms", "(0, inf)")) / 1e3
+    lengths, notes = _lengths(options, problem, server, measured_s)
+    context = round(lengths.prompts.mean + lengths.outputs.mean / 2)
+
+    # The ways to decode, by block length.
+    if options.gamma is None:
+        gammas = list(range(1, problem.acceptance.most(problem.search.max_gamma) + 1))
+    else:
+        gammas = [check.integer(options.gamma, "gamma", 1, problem.acceptance.most(problem.search.max_gamma))]
+    laws = {0: np.ones(1)}
+    for gamma in gammas:
+        laws[gamma] = np.asarray(accepted_length_law(np.array(problem.acceptance.hazards(gamma))))
+    ways = {
+        gamma: way_of(problem.latency, law, server, context=context, host_s=host_s, more_s=more_s)
+        for gamma, law in laws.items()
+    }
+    points = tuple(_point(problem, ways, server, number, lengths, measured_s, options) for number in clients)
+    return Answer(
+        sentence=with_memory(problem, _sentence(points)),
+        points=points,
+        prompt=lengths.prompts.mean,
+        notes=(*problem.notes, *notes, *_notes(points)),
+        assumptions=(
+            problem.acceptance.words,
+            EVERYWHERE,
+            *(words for words in problem.latency.assumptions if not words.startswith(NOT_OF_LOOPS)),
+            f"intervals take a cycle to be known to {UNKNOWN_ERROR:.0%} where no recorded passes say better",
+            *_assumptions(lengths, server, host_s, more_s),
+        ),
+    )
+
+
+def _lengths(
+    options: PlanOptions, problem: Problem, server: Server, measured_s: float | None
+) -> tuple[Lengths, list[str]]:
+    """Return the lengths of requests; prompts that are not told have as many tokens as the measured time reads."""
+    lengths = lengths_of(options)
+    if measured_s is None or options.prompt_tokens != PlanOptions._field_defaults["prompt_tokens"]:
+        return lengths, []
+    plain = way_of(problem.latency, np.ones(1), server, context=0, host_s=HOST_S, more_s=0.0)
+    tokens = prompt_of(plain, measured_s, MOST["prompt_tokens"])
+    note = (
+        f"--prompt-tokens is not given: {options.ttft_ms:g} ms to the first token read {tokens} tokens at the costs of "
+        "this plan, which is taken for the prompt"
+    )
+    prompts = LengthLaw(np.array([tokens]), np.ones(1), f"{tokens} tokens")
+    return Lengths(prompts, lengths.outputs), [note]
+
+
+def _point(
+    problem: Problem,
+    ways: dict[int, Way],
+    server: Server,
+    clients: int,
+    lengths: Lengths,
+    measured_s: float | None,
+    options: PlanOptions,
+) -> Point:
+    """Return the answer at one number of clients."""
+
+    def fixed_point(way: Way, slower: float = 1.0) -> Steady:
+        scaled = way if slower == 1 else way._replace(cycle_s=lambda batch: slower * way.cycle_s(batch))
+        return steady(scaled, server, clients, lengths, prompt_s=measured_s)
+
+    plain = fixed_point(ways[0])
+    written = {gamma: fixed_point(way) for gamma, way in ways.items() if gamma}
+    best = max(written, key=lambda gamma: written[gamma].tokens_per_s)
+
+    # The interval: cycles as much slower or faster as their error says, with tau at the other end of its own.
+    error = problem.latency.error(clients * (best + 1))
+    factor = float(np.exp(NormalDist().inv_cdf((1 + options.level) / 2) * (UNKNOWN_ERROR if error is None else error)))
+    low_tau, high_tau = problem.acceptance.interval(best, options.level)
+    ends = [
+        fixed_point(ways[best], slower).tokens_per_s / plain.tokens_per_s * tau / ways[best].tau
+        for slower, tau in ((factor, low_tau), (1 / factor, high_tau))
+    ]
+    speedup = Estimate(written[best].tokens_per_s / plain.tokens_per_s, *ends)
+    times = [simulate_loop(ways[gamma], server, clients, lengths) for gamma in (0, best)]
+    return Point(
+        clients, best, ways[best].tau, plain.tokens_per_s, written[best].tokens_per_s, speedup, times[0], times[1]
+    )
+
+
+def _sentence(points: Sequence[Point]) -> str:
+    """Return the first sentence: where speculation helps, and where it does not."""
+    first = points[0]
+    verb = "helps" if first.speedup.value > 1 else "does not help"
+    words = (
+        f"With {counted(first.concurrency, 'client')} speculation {verb}: {first.speedup.value:.2f} times the tokens "
+        f"per second with {counted(first.gamma, 'draft')} a block (predicted)"
+    )
+    last = points[-1]
+    if len(points) > 1:
+        words += f"; with {last.concurrency} it is {last.speedup.value:.2f} with {counted(last.gamma, 'draft')}"
+    return words + "."
+
+
+def _notes(points: Sequence[Point]) -> list[str]:
+    """Return notes: points whose interval does not tell whether speculation helps."""
+    unsure = []
+    for point in points:
+        low, high = point.speedup.low, point.speedup.high
+        if low is not None and high is not None and low <= 1 <= high:
+            unsure.append(str(point.concurrency))
+    if not unsure:
+        return []
+    return [f"with {', '.join(unsure)} clients the interval holds 1: measure before switching it on"]
+
+
+def _assumptions(lengths: Lengths, server: Server, host_s: float, more_s: float) -> list[str]:
+    """Return what the loop takes for granted."""
+    words = [
+        f"every client sends its next prompt when its answer ends; prompts have {lengths.prompts.words}, answers "
+        f"{lengths.outputs.words}",
+        f"all clients are decoded together, in passes of up to {server.budget} tokens, prompts included"
+        if server.chunked
+        else "a pass reads one prompt alone, and nobody decodes meanwhile",
+        f"the host works {1e3 * host_s:g} ms in every pass, {1e3 * more_s:g} ms more in a cycle with drafts, and "
+        f"{1e3 * SEQUENCE_S:g} ms more for each sequence: as vLLM 0.24 on one A100",
+        "every cycle costs what it does at the context in the middle of an answer",
+        "the draft reads prompts too, at its share of a target step",
+    ]
+    if server.cached_share:
+        words.append(f"a prefix cache holds {server.cached_share:.0%} of the tokens of each prompt")
+    return words
+
+
+def text(report: Answer, form: style.Form = "text") -> str:
+    """Return the report as text: the sentence, two tables that fit 80 columns, notes and assumptions."""
+    rows = [["clients", "drafts a\nblock", "plain\ntokens/s", "with drafts\ntokens/s", "speedup", "interval"]]
+    for point in report.points:
+        rates = [_short(point.plain_tokens_per_s), _short(point.speculative_tokens_per_s)]
+        interval = f"[{point.speedup.low:.2f}, {point.speedup.high:.2f}]"
+        rows.append([str(point.concurrency), str(point.gamma), *rates, f"{point.speedup.value:.2f}", interval])
+    waits = [
+        ["clients", "time, ms", "plain\nmean", "\nP50", "\nP95", "\nP99", "drafts\nmean", "\nP50", "\nP95", "\nP99"]
+    ]
+    for point in report.points:
+        for name, kind in (("first token", "ttft_s"), ("per token", "tpot_s"), ("in all", "total_s")):
+            cells = [_short(1e3 * value) for way in (point.plain, point.speculative) for value in getattr(way, kind)]
+            waits.append([str(point.concurrency), name, *cells])
+    lines: list[Any] = [report.sentence, "", rows, "", waits, ""]
+    lines += [f"note: {note}" for note in report.notes]
+    lines += ["tokens/s follow from a fixed point, times of requests from a simulation; both take for granted:"]
+    lines += [f"- {assumption}" for assumption in report.assumptions]
+    return style.page(lines, form)
+
+
+def _short(value: float) -> str:
+    """Return a number with a decimal below 100."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"

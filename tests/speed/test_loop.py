@@ -1,0 +1,208 @@
+"""The closed loop: fixed point, simulation and one of simpy agree; lengths are read as typed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim.latency import Timing, constant
+from specsim.speed.load.loop import SEQUENCE_S, Server, Way, mean_cycles, prompt_of, steady, way_of
+from specsim.speed.load.loop_events import simulate_loop
+from specsim.speed.load.request_lengths import LengthLaw, Lengths, length_law
+
+CHUNKS = Server()
+
+
+def fixed(prompt: int, output: int) -> Lengths:
+    return Lengths(*(LengthLaw(np.array([n]), np.ones(1), "") for n in (prompt, output)))
+
+
+def a_way(alpha: float, gamma: int, *, step: float = 0.01, per_token: float = 2e-5, draft: float = 0.001) -> Way:
+    """A server whose cycle costs a step, drafts, and its tokens; whose passes cost a step or their tokens."""
+    law = np.array([alpha**i * (1 - alpha) for i in range(gamma)] + [alpha**gamma])
+
+    def cycle_s(batch: int) -> float:
+        return step + gamma * draft + per_token * batch * (gamma + 1)
+
+    return Way(gamma, law, cycle_s, lambda tokens: step + per_token * tokens, 0.1 if gamma else 0.0, 0.001)
+
+
+def settings(count: int) -> list[tuple[Way, Server, int, Lengths]]:
+    rng = random.Random(1)
+    cases = []
+    for _ in range(count):
+        gamma = rng.choice([0, 0, 1, 2, 4, 8])
+        way = a_way(rng.uniform(0.2, 0.9), gamma, step=rng.uniform(0.005, 0.03), per_token=rng.uniform(1e-6, 1e-4))
+        server = Server(cached_share=rng.choice([0.0, 0.5]), chunked=rng.random() < 0.8)
+        cases.append((way, server, rng.choice([1, 2, 5, 16, 40]), fixed(rng.randint(20, 1500), rng.randint(40, 400))))
+    return cases
+
+
+def differences(count: int, requests: int) -> list[float]:
+    """Return simulated over exact tokens per second, less 1."""
+    off = []
+    for way, server, clients, lengths in settings(count):
+        times = simulate_loop(way, server, clients, lengths, requests=40 * clients + requests)
+        off.append(times.tokens_per_s / steady(way, server, clients, lengths).tokens_per_s - 1)
+    return off
+
+
+def test_fixed_point_and_simulation_agree() -> None:
+    """Lengths, costs, clients, drafts; prompts in the passes of others or alone."""
+    off = differences(20, 60)
+    assert max(map(abs, off)) < 0.02, off
+    assert abs(np.mean(off)) < 0.005
+
+
+@pytest.mark.slow
+def test_fixed_point_and_simulation_agree_on_200_settings() -> None:
+    off = differences(200, 300)
+    assert max(map(abs, off)) < 0.02, sorted(off, key=abs)[-5:]
+    assert abs(np.mean(off)) < 0.003
+
+
+def simpy_loop(way: Way, server: Server, clients: int, lengths: Lengths, answers: int) -> float:
+    """Tokens per second by processes: clients that wait, and an engine that makes passes."""
+    simpy = pytest.importorskip("simpy")
+    env, rng = simpy.Environment(), random.Random(2)
+    waiting: list[list[Any]] = []  # tokens of the prompt to read, of the answer, the event of its end
+    decoding: list[list[Any]] = []
+    written: list[tuple[float, int]] = []
+
+    def client() -> Any:
+        yield env.timeout(rng.uniform(0, 5))
+        while True:
+            end = env.event()
+            (prompt,), (output,) = lengths.prompts.values, lengths.outputs.values
+            waiting.append([max(round(prompt * (1 - server.cached_share)), 1), int(output), end])
+            yield end
+
+    def engine() -> Any:
+        kept = list(range(way.gamma + 1))
+        while True:
+            if not waiting and not decoding:
+                yield env.timeout(1e-4)
+                continue
+            joint = server.chunked or not waiting
+            room = server.budget - (len(decoding) * (way.gamma + 1) if server.chunked else 0)
+            reading, pieces = waiting[: None if server.chunked else 1], []
+            for request in reading:
+                pieces.append(min(request[0], room))
+                room -= pieces[-1]
+            active = list(decoding) if joint else []
+            seconds = way.cycle_s(len(active)) if active else 0.0
+            yield env.timeout(seconds + way.added_s(len(active), sum(pieces)))
+            for request, piece in zip(reading, pieces, strict=True):
+                request[0] -= piece
+                if request[0] == 0:
+                    waiting.remove(request)
+                    decoding.append(request)
+                    write(request, 1)
+            for request in active:
+                write(request, 1 + rng.choices(kept, way.length_law)[0])
+
+    def write(request: list[Any], tokens: int) -> None:
+        written.append((env.now, min(tokens, request[1])))
+        request[1] -= written[-1][1]
+        if request[1] == 0:
+            decoding.remove(request)
+            request[2].succeed()
+
+    for _ in range(clients):
+        env.process(client())
+    env.process(engine())
+    last = 2 * answers * steady(way, server, clients, lengths).answer_s
+    env.run(until=last + 5)
+    return sum(tokens for time, tokens in written if time > last / 2 + 5) / (env.now - last / 2 - 5)
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_an_independent_simulation_agrees(count: int) -> None:
+    """simpy, within 3 % of both."""
+    for way, server, clients, lengths in settings(count):
+        by_processes = simpy_loop(way, server, clients, lengths, answers=12 + 60 // clients)
+        assert by_processes == pytest.approx(steady(way, server, clients, lengths).tokens_per_s, rel=0.03)
+        simulated = simulate_loop(way, server, clients, lengths, requests=20 * clients + 60)
+        assert by_processes == pytest.approx(simulated.tokens_per_s, rel=0.03)
+
+
+def test_one_client_by_hand() -> None:
+    """A prompt's pass, then a cycle for every token."""
+    way = a_way(0.5, 0)
+    answer = steady(way, CHUNKS, 1, fixed(100, 11))
+    prompt_s = 0.01 + 100 * 2e-5 + 0.001
+    assert answer.answer_s == pytest.approx(prompt_s + 10 * (0.01 + 2e-5))
+    measured = steady(way, CHUNKS, 1, fixed(100, 11), prompt_s=0.5)
+    assert measured.answer_s == pytest.approx(0.5 + 10 * (0.01 + 2e-5))
+
+
+def test_a_prompt_beside_others_costs_what_its_tokens_add() -> None:
+    way = a_way(0.5, 3)
+    assert way.added_s(4, 100) == pytest.approx(100 * 2e-5 * 1.1)
+    assert way.added_s(0, 100) == pytest.approx((0.01 + 100 * 2e-5) * 1.1 + 0.001)
+    assert way.added_s(4, 0) == 0
+
+
+def test_cycles_of_an_answer() -> None:
+    """By enumeration: all sequences of blocks until the answer is full."""
+
+    def cycles(law: list[float], left: int) -> float:
+        if left <= 0:
+            return 0.0
+        return 1 + sum(p * cycles(law, left - kept - 1) for kept, p in enumerate(law))
+
+    law = [0.3, 0.5, 0.2]
+    for output in (1, 2, 3, 7, 12):
+        assert mean_cycles(np.array(law), np.array([output]))[0] == pytest.approx(cycles(law, output - 1))
+
+
+def test_a_batch_is_padded_to_a_captured_size() -> None:
+    server = Server(captured=(1, 2, 4, 8))
+    assert [server.padded(batch) for batch in (1, 3, 8, 9)] == [1, 4, 8, 9]
+    latency = constant(0.1)._replace(target=lambda tokens, batch, context: Timing(float(batch)))
+    way = way_of(latency, np.ones(1), server, context=0, host_s=0.0, more_s=0.0)
+    seconds = [way.cycle_s(batch) - SEQUENCE_S * batch for batch in (3, 4, 5)]
+    assert seconds == pytest.approx([4.0, 4.0, 8.0])
+
+
+def test_the_prompt_that_takes_a_time() -> None:
+    way = a_way(0.5, 0)
+    assert prompt_of(way, 0.001 + 0.01 + 300.5 * 2e-5, 1 << 17) == 300
+    assert prompt_of(way, 1e-6, 1 << 17) == 1
+
+
+def test_lengths_are_read_as_typed(tmp_path: Path) -> None:
+    assert length_law("512", "prompt_tokens", 1 << 20).values.tolist() == [512]
+    for written in ("900±300", "900+-300", "900 +/- 300"):
+        law = length_law(written, "prompt_tokens", 1 << 20)
+        spread = float(np.sqrt(law.weights @ (law.values - law.mean) ** 2))
+        assert (law.mean, spread) == (pytest.approx(900, rel=0.01), pytest.approx(300, rel=0.06))
+    path = tmp_path / "lengths.csv"
+    path.write_text("tokens\n10\n30\n30\n\n")
+    law = length_law(str(path), "output_tokens", 100)
+    assert (law.values.tolist(), law.mean) == ([10, 30], pytest.approx(70 / 3))
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("0", "output_tokens must be at least 1, got 0"),
+        ("101", "output_tokens is 101; it must be at most 100"),
+        ("many", "write a number, a mean with a standard deviation"),
+        ("FILE:10\nten\n", "line 2: 'ten' is no length; write one whole number per line"),
+        ("FILE:", "has no lengths"),
+        ("FILE:10\n500\n", "line 2 is 500; it must be at most 100"),
+    ],
+)
+def test_lengths_that_cannot_be_used(written: str, message: str, tmp_path: Path) -> None:
+    if written.startswith("FILE:"):
+        path = tmp_path / "lengths.csv"
+        path.write_text(written.removeprefix("FILE:"))
+        written = str(path)
+    with pytest.raises(ValueError, match=r"output_tokens|lengths") as error:
+        length_law(written, "output_tokens", 100)
+    assert message in str(error.value)
