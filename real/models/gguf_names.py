@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from specsim.latency.gguf_config import ROPE_FACTORS, gguf_config
 from specsim.latency.gguf_header import GgufHeader, is_gguf, read_header
@@ -21,6 +23,10 @@ INSIDE = {
     "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm", "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 }  # fmt: skip
+# Parts that not every architecture has: they may be missing, and are of the shape that they must have where they are.
+OPTIONAL = ("attn_q_norm", "attn_k_norm")
+# Positions for which tables of rotations are made; a header that names more is damaged.
+MOST_POSITIONS = 1 << 21
 
 
 def gguf_path(place: str | os.PathLike[str]) -> Path | None:
@@ -52,7 +58,8 @@ def smollm2() -> Path:
 def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
     """Return the header of a file whose architecture, tensors and tokenizer are read; ValueError for any other."""
     header = read_header(path)
-    layers = gguf_config(header)["num_hidden_layers"]
+    config = gguf_config(header)
+    layers = config["num_hidden_layers"]
     for name, tensor in header.tensors.items():
         if tensor.type_name not in TYPES:
             raise ValueError(f"{header.path}: tensor {name} is of type {tensor.type_name}; read are {', '.join(TYPES)}")
@@ -63,9 +70,41 @@ def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
         match name.split("."):
             case ["blk", number, *_] if int(number) >= layers:
                 raise ValueError(f"{header.path}: tensor {name} is of a layer beyond the {layers} of its block_count")
-    if "tokenizer.ggml.tokens" not in header.metadata:
+    _check_shapes(header, config)
+    if not isinstance(header.metadata.get("tokenizer.ggml.tokens"), list):
         raise ValueError(f"{header.path} holds no tokenizer (tokenizer.ggml.tokens)")
     return header
+
+
+def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
+    """Refuse sizes of a config that are not those of the tensors: a damaged size asks for memory without end."""
+    positions = config["max_position_embeddings"]
+    if positions > MOST_POSITIONS:
+        raise ValueError(f"{header.path}: context_length is {positions}, more than {MOST_POSITIONS} positions")
+    hidden, ffn, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    queries, keys = (config[name] * config["head_dim"] for name in ("num_attention_heads", "num_key_value_heads"))
+    inside = {
+        "attn_norm": (hidden,), "ffn_norm": (hidden,), "attn_q": (queries, hidden), "attn_k": (keys, hidden),
+        "attn_v": (keys, hidden), "attn_output": (hidden, queries), "attn_q_norm": (config["head_dim"],),
+        "attn_k_norm": (config["head_dim"],), "ffn_gate": (ffn, hidden), "ffn_up": (ffn, hidden),
+        "ffn_down": (hidden, ffn),
+    }  # fmt: skip
+    outside = {"token_embd": (vocab, hidden), "output_norm": (hidden,), "output": (vocab, hidden)}
+
+    # What is there has its shape; a bias has one number for each row.
+    for name, tensor in header.tensors.items():
+        stem, _, kind = name.rpartition(".")
+        wanted: tuple[int, ...] = outside.get(stem) or inside.get(stem.rpartition(".")[2]) or tensor.shape
+        wanted = wanted[:1] if kind == "bias" else wanted
+        if tensor.shape != wanted:
+            raise ValueError(f"{header.path}: tensor {name} has shape {tensor.shape}, and its header says {wanted}")
+
+    # And everything is there; a block_count that is too large ends at its first layer.
+    parts = [part for part in inside if part not in OPTIONAL]
+    layers = range(config["num_hidden_layers"])
+    for name in chain(["output_norm.weight"], (f"blk.{i}.{part}.weight" for i in layers for part in parts)):
+        if name not in header.tensors:
+            raise ValueError(f"{header.path} lacks the tensor {name}")
 
 
 def hf_name(header: GgufHeader, name: str) -> str:

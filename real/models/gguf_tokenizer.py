@@ -90,6 +90,9 @@ def _of_bytes(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
     if any(len(merge) != 2 for merge in merges):
         raise ValueError(f"{header.path}: a merge of tokenizer.ggml.merges has not two parts")
     vocab = {token: i for i, token in enumerate(tokens)}
+    unknown = next((piece for a, b in merges for piece in (a, b, a + b) if piece not in vocab), None)
+    if unknown is not None:
+        raise ValueError(f"{header.path}: a merge of tokenizer.ggml.merges has {unknown!r:.60}, which is no token")
     tokenizer = Tokenizer(
         models.BPE(vocab=vocab, merges=[(a, b) for a, b in merges], ignore_merges=split == "llama-bpe")
     )

@@ -31,6 +31,8 @@ TYPES = {
 # Texts of one array, and dimensions of a tensor: more are no vocabulary and no weight of a language model.
 MOST_TEXTS = 2_000_000
 MOST_DIMENSIONS = 4
+# Characters of a name: those of the format have at most 64.
+MOST_NAME = 128
 
 
 class GgufTensor(NamedTuple):
@@ -114,6 +116,13 @@ class _Reader:
         except UnicodeDecodeError:
             raise ValueError(f"{what} is not UTF-8; the file is damaged") from None
 
+    def name(self, what: str) -> str:
+        """Return the next text if it can be a name, which errors may show."""
+        text = self.text(what)
+        if len(text) > MOST_NAME or not text.isprintable():
+            raise ValueError(f"{what} is {text!r:.40}, no name; the file is damaged")
+        return text
+
     def value(self, what: str) -> Any:
         """Return the next value of the metadata, which is preceded by its type."""
         kind = self.integer(what, "<I")
@@ -157,7 +166,7 @@ def _header(path: Path, data: mmap.mmap) -> GgufHeader:
     # Metadata.
     metadata: dict[str, Any] = {}
     for i in range(pair_count):
-        name = reader.text(f"name {i} of its metadata")
+        name = reader.name(f"name {i} of its metadata")
         metadata[name] = reader.value(name)
 
     # The table of tensors; offsets count from the first aligned byte behind it.
@@ -175,7 +184,7 @@ def _header(path: Path, data: mmap.mmap) -> GgufHeader:
 
 def _entry(reader: _Reader, i: int) -> tuple[str, GgufTensor]:
     """Return name and tensor of the table's next entry; its start counts from the first tensor."""
-    name = reader.text(f"name of tensor {i}")
+    name = reader.name(f"name of tensor {i}")
     dimensions = reader.integer(name, "<I")
     if dimensions > MOST_DIMENSIONS:
         raise ValueError(f"tensor {name} has {dimensions} dimensions; the file is damaged")

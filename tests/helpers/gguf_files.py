@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from gguf import GGMLQuantizationType, GGUFWriter
 from gguf.quants import quantize
 
+from helpers import tiny_models as tiny
+from real import TINY
 from real.models.gguf_names import INSIDE, OUTSIDE
 
+TOKENIZER = TINY / "target"
+VOCAB = 2048
+SIZES = {"layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2, "context": 64}
+MAKERS: dict[str, Callable[..., Any]] = {
+    "llama": tiny.tiny_llama, "qwen2": tiny.tiny_qwen2, "qwen3": tiny.tiny_qwen3
+}  # fmt: skip
 NAMES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
+
+
+def made(path: Path, name: str = "llama", kind: str = "F32", **metadata: Any) -> tuple[Any, Path]:
+    """Return a random model, and the file that is written from it."""
+    model = MAKERS[name](VOCAB, **SIZES, seed=3, dtype=torch.float32)
+    return model, write_gguf(path / f"{name}.gguf", model, TOKENIZER, kind, **metadata)
 
 
 def write_gguf(

