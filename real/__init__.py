@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from real.decode.warp import Warping
-    from real.pair import Pair, load
+    from real.load_pair import load
+    from real.pair import Pair
     from real.studies.compare.comparison import Comparison
     from real.studies.compare.from_python import compare
     from real.writing import Generation
@@ -20,7 +21,7 @@ _HOME = {
     "compare": "real.studies.compare.from_python",
     "Generation": "real.writing",
     "Pair": "real.pair",
-    "load": "real.pair",
+    "load": "real.load_pair",
     "Warping": "real.decode.warp",
 }
 

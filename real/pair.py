@@ -1,31 +1,26 @@
-"""A target and what drafts for it: load them, write with them, score texts under them."""
+"""A target and what drafts for it: write with them, score texts under them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic
+from dataclasses import dataclass, field
+from typing import Any, Generic, overload
 
-import torch
 from typing_extensions import TypeVar
 
-from real.decode.blocks import Score
+from real.decode.blocks import DrafterScore, Score
 from real.decode.graphs import Kept
 from real.decode.loop import Stop
 from real.decode.options import DecodeOptions
 from real.decode.proposer import Drafter
-from real.decode.score import ids_to_score, score
+from real.decode.score import ids_to_score, score, score_drafter
 from real.decode.stops import check_strings
 from real.decode.text_length import check_fit
 from real.decode.verifier import RuleOptions, verifier_of
 from real.decode.warp import Warping
 from real.decode.warping import warping_of
-from real.models.device import parse_device
-from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
-from real.models.names import SMOLLM2, check_place, check_rounding, shipped_draft
-from real.named import DraftOptions, draft_model, drafting_of
+from real.named import DraftOptions, drafter_named, drafting_of
 from real.origin import Origin, described
 from real.writing import Generation, Request, text_ends, write
 from specsim.base import check
@@ -82,6 +77,7 @@ class Pair(Generic[Draft]):
         seed: int = 0,
         temperature: float | None = None,
         warping: Warping | None = None,
+        chat: bool = False,
         stop: Sequence[str] = (),
         stream: Callable[[str], None] | None = None,
         first_key: int = 0,
@@ -92,7 +88,7 @@ class Pair(Generic[Draft]):
         Parameters
         ----------
         prompt : str, or sequence of str
-            What to write after; at least one token each.
+            What to write after; at least one token each. With `chat`, what a user says.
         rule : str, path or module
             Name of a chain rule or of a step rule of one draft, or with `parents` of a tree rule; its file, or itself;
             lossless at this temperature, unless `allow_lossy`.
@@ -124,6 +120,9 @@ class Pair(Generic[Draft]):
             but for near ties in float32; half types round differently in batches.
         temperature, warping : float or Warping, optional
             Temperature, filters, penalty and bias, for target and draft alike; or a temperature alone, 1 by default.
+        chat : bool
+            Write the tokenizer's chat template around each prompt. By default a prompt is continued as it stands, also
+            by a chat model: no token is added to what you give, beyond the beginning of text that the tokenizer adds.
         stop : sequence of str
             Strings that end a text, wherever in a block they are completed.
         stream : callable, optional
@@ -142,12 +141,12 @@ class Pair(Generic[Draft]):
         ------
         ValueError
             Unknown rule, drafter or controller, one that does not fit the target, a lossy rule; empty prompt, a text
-            beyond a context, an empty stop string, several streams; gamma beside `parents`, scheme or step without, and
-            what `real.decode.tree_plan.TreeVerifier` refuses.
+            beyond a context, an empty stop string, several streams; `chat` without a template; gamma beside `parents`,
+            scheme or step without, and what `real.decode.tree_plan.TreeVerifier` refuses.
 
         Examples
         --------
-        >>> from real import TINY
+        >>> from real import TINY, load
         >>> pair = load(TINY / "target")
         >>> run = pair.generate("def main():", drafter="feature", gamma=3, max_tokens=8, temperature=0)
         >>> run.tokens == pair.generate("def main():", gamma=0, max_tokens=8, temperature=0).tokens
@@ -168,19 +167,34 @@ class Pair(Generic[Draft]):
         options = DecodeOptions(
             length, warping, verifier, kept=self.kept, proposer=drafting.drafter, controller=drafting.controller
         )
-        request = Request(prompts, max_tokens, seed, first_key, stop, stream)
+        request = Request(prompts, max_tokens, seed, first_key, stop, stream, chat)
         texts = write(self.target, drafting.model, self.tokenizer, request, options)
         return texts[0] if isinstance(prompt, str) else texts
+
+    @overload
+    def score(
+        self, text: str | Sequence[int], *, prompt: str = "", drafter: None = None, gamma: None = None,
+        temperature: float | None = None, warping: Warping | None = None, chat: bool = False,
+    ) -> Score: ...  # fmt: skip
+
+    @overload
+    def score(
+        self, text: str | Sequence[int], *, prompt: str = "", drafter: str | Drafter, gamma: int | None = None,
+        temperature: float | None = None, warping: Warping | None = None, chat: bool = False,
+    ) -> DrafterScore: ...  # fmt: skip
 
     def score(
         self,
         text: str | Sequence[int],
         *,
         prompt: str = "",
+        drafter: str | Drafter | None = None,
+        gamma: int | None = None,
         temperature: float | None = None,
         warping: Warping | None = None,
-    ) -> Score:
-        """Score a text under both models.
+        chat: bool = False,
+    ) -> Score | DrafterScore:
+        """Score a text under the target and what drafts for it.
 
         Parameters
         ----------
@@ -189,32 +203,50 @@ class Pair(Generic[Draft]):
             `Generation` rather than its text, which may be cut into other tokens.
         prompt : str
             What stands before it; without one the text's first token takes its place.
+        drafter : str or Drafter, optional
+            What drafts, in place of the draft model, as for `generate`.
+        gamma : int, optional
+            With a drafter: drafts of a block at most for which tau is predicted; by default 8, or those it can make.
         temperature, warping : float or Warping, optional
             The setting the text was written with, as for `generate`.
+        chat : bool
+            Whether the text was written with the chat template around the prompt, as for `generate`.
 
         Returns
         -------
-        Score
-            p, q and acceptance for each token; `Score.tau(gamma)` predicts tokens per target call.
+        Score or DrafterScore
+            p and q for each token, of a draft model acceptance, too; `tau(gamma)` predicts tokens per target call.
 
         Raises
         ------
         ValueError
-            Nothing to score, the text is longer than a context, or the pair has no draft model.
+            Nothing to score, the text is longer than a context, an unknown drafter or one that does not fit the target,
+            or neither a draft model nor a drafter.
 
         Examples
         --------
-        >>> from real import TINY
-        >>> load(TINY / "target", TINY / "draft").score([5, 6, 7], prompt="def main():").p.shape
+        >>> from real import TINY, load
+        >>> pair = load(TINY / "target", TINY / "draft")
+        >>> pair.score([5, 6, 7], prompt="def main():").p.shape
         (3,)
+        >>> 1 < pair.score([5, 6, 7], prompt="def main():", drafter="feature").tau(2) < 3
+        True
         """
         draft: LanguageModel | None = self.draft
-        if draft is None:
-            raise ValueError("score needs a draft model, and this pair has none: load one, by real.load(target, draft)")
+        if draft is None and drafter is None:
+            raise ValueError(
+                "score needs a draft model, and this pair has none: load one, by real.load(target, draft), or name a "
+                "drafter"
+            )
         warping = warping_of(temperature, warping)
-        head, ids = ids_to_score(self.tokenizer, text, prompt)
-        for model, name in ((self.target, "target"), (draft, "draft")):
-            check_fit(model, head + ids, 1, name)
+        head, ids = ids_to_score(self.tokenizer, text, prompt, chat)
+        check_fit(self.target, head + ids, 1, "target")
+        if drafter is not None:
+            return score_drafter(self.target, drafter_named(drafter, self.target, draft), head, ids, gamma, warping)
+        if gamma is not None:
+            raise ValueError(f"gamma={check.shown(gamma)} is for a drafter: a score predicts tau for every length")
+        assert draft is not None
+        check_fit(draft, head + ids, 1, "draft")
         return score(self.target, draft, head, ids, warping)
 
     def stopping(self, strings: Sequence[str] = ()) -> Stop:
@@ -236,65 +268,3 @@ class Pair(Generic[Draft]):
             An empty string.
         """
         return text_ends(self.tokenizer, strings)
-
-
-def load(
-    target: str | os.PathLike[str],
-    draft: str | os.PathLike[str] | None = None,
-    *,
-    device: str | torch.device = "cpu",
-    dtype: torch.dtype = torch.float32,
-    widen_to: int | None = None,
-    weights: str | None = None,
-) -> Pair[Any]:
-    """Load a target, and a draft that speaks the same tokens.
-
-    Parameters
-    ----------
-    target : str or path
-        Local directory, GGUF file or hub id, with its tokenizer; safetensors only.
-    draft : str or path, optional
-        The same of the draft, or the name of one that is shipped for SmolLM2: smollm2/lowrank, smollm2/exit_2 and
-        others. Without one the pair's `draft` is None: name a drafter, or decode plainly.
-    device, dtype : str or torch.device, torch.dtype
-        Of both models.
-    widen_to : int, optional
-        Run the target at the cost of this many parameters (*cost emulation*, see `real.models.widen`).
-    weights : str, optional
-        "int8" or "int4": round the target's projections (see `real.models.model.quantised`). Texts are then lossless
-        with respect to the quantised target.
-
-    Returns
-    -------
-    Pair
-        Logits are fitted to the ids of the tokenizer, 0 to its largest.
-
-    Raises
-    ------
-    ValueError, MemoryError
-        If a model or tokenizer cannot be loaded, the tokenizers differ, or these weights do not go with the target.
-
-    Examples
-    --------
-    >>> from real import TINY
-    >>> load(TINY / "target", TINY / "draft")
-    Pair(target='tiny/target' (5.3 M parameters), draft='tiny/draft' (0.4 M), tokens=2,048, device=cpu, dtype=float32)
-    """
-    weights = check_rounding("" if weights is None else weights, str(device), str(dtype).removeprefix("torch."))
-    parse_device(str(device))
-    shipped = None if draft is None else shipped_draft(draft)
-    for where in (target,) if draft is None or shipped else (target, draft):
-        check_place(where)
-    widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
-    tokenizer = load_tokenizer(target)
-    if draft is not None:
-        same_tokenizer(tokenizer, load_tokenizer(SMOLLM2 if shipped else draft))
-    width = max(tokenizer.get_vocab().values()) + 1
-    big = replace(load_model(target, dtype=dtype, device=device, widen_to=widen_to, weights=weights), vocab_size=width)
-    small = None
-    if shipped:
-        small = draft_model(shipped, big)
-    elif draft is not None:
-        small = replace(load_model(draft, dtype=dtype, device=device), vocab_size=width)
-    origin = Origin(os.fspath(target), None if draft is None else os.fspath(draft), widen_to, weights)
-    return Pair(big, small, tokenizer, origin=origin)

@@ -9,6 +9,7 @@ from real.decode.loop import Block, Stop, decode_batch, keyed
 from real.decode.options import DecodeOptions
 from real.decode.stops import Stream, cut, stopping
 from real.models.model import LanguageModel
+from real.prompts.chat_template import prompt_ids
 
 
 class Generation(NamedTuple):
@@ -29,6 +30,7 @@ class Request(NamedTuple):
     first_key: int
     stop: Sequence[str]
     stream: Callable[[str], None] | None
+    chat: bool = False
 
 
 def write(
@@ -36,7 +38,7 @@ def write(
 ) -> list[Generation]:
     """Write after each prompt of a request, in one batch; a stream is told the pieces of the text as they come."""
     stop, stream = request.stop, request.stream
-    ids = [list(tokenizer(text)["input_ids"]) for text in request.prompts]
+    ids = [prompt_ids(tokenizer, text, request.chat) for text in request.prompts]
     shown = None if stream is None else Stream(_reader(tokenizer, ids[0]), stop, stream)
     runs = decode_batch(
         target,

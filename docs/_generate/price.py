@@ -100,8 +100,8 @@ def of_the_pair() -> tuple[Array, Array, Array]:
     """Rows of the bundled pair along texts of its target, and the four tokens nearest to each by its embeddings."""
     from real import TINY
     from real.decode.warp import Warping
+    from real.load_pair import load
     from real.options import read_prompts
-    from real.pair import load
     from real.studies.rows.command import along
 
     pair = load(TINY / "target", TINY / "draft")

@@ -82,6 +82,48 @@ class Score(NamedTuple):
         return float(predict_blocks(self, gamma, decoding_rule(rule)).tau)
 
 
+class DrafterScore(NamedTuple):
+    """A text under a target and a drafter whose probabilities may depend on where a block starts.
+
+    q: shape (T, n), the drafter's probability of token t + i of the text as draft i of a block that starts at t; p:
+    shape (T,), the target's of each token.
+    """
+
+    q: Array
+    p: Array
+
+    def tau(self, gamma: int, rule: Rule = "tokenwise") -> float:
+        """Predicted tokens per target call when the target writes this text with `gamma` drafts per block.
+
+        Parameters
+        ----------
+        gamma : int
+            Drafts per block, from 0 to those that the text was scored for.
+        rule : str
+            Chain rule.
+
+        Returns
+        -------
+        float
+            In [1, gamma + 1].
+
+        Raises
+        ------
+        ValueError
+            More drafts than the text was scored for, a rule that needs whole rows, or a text that the target would
+            never write: it gives one of its tokens no probability.
+        """
+        check.integer(gamma, "gamma", 0)
+        most = self.q.shape[1]
+        if gamma > most:
+            raise ValueError(f"gamma={gamma} is above the {most} drafts that the text was scored for: score it with it")
+        found = decoding_rule(rule)
+        if isinstance(found, (Stepwise, Raced)):
+            name, kind = name_of(found[0]), facts(found[0]).family
+            raise ValueError(f"rule {name!r} is a {kind} rule: its tau needs whole rows, which were not scored for it")
+        return float(predict_along(Along(self.q[:, :gamma], self.p), found).tau)
+
+
 def predict_along(along: Along, rule: ModuleType = tokenwise, *, ended: bool = False) -> Renewal:
     """Expected target calls to write a text that a drafter was taken along, with as many drafts as `along.q` has.
 

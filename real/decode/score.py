@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from real.decode.blocks import Score, StepScore
+from real.decode.blocks import DrafterScore, Score, StepScore
 from real.decode.draft import readable
+from real.decode.proposer import Drafter
 from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel, full_logits
+from real.prompts.chat_template import prompt_ids
 from specsim.base import check
 from specsim.base.arrays import at, overlap
 from specsim.types import Array
 from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
+
+# Drafts of a block for which a drafter is scored where no number is given.
+SCORED = 8
 
 
 def score(
@@ -59,9 +64,28 @@ def score(
     )
 
 
-def ids_to_score(tokenizer: Any, text: str | Sequence[int], prompt: str) -> tuple[list[int], list[int]]:
+def score_drafter(
+    target: LanguageModel, drafter: Drafter, prompt: list[int], text: list[int], gamma: int | None, warping: Warping
+) -> DrafterScore:
+    """Return the score of `text`, written after `prompt`, under a target and a drafter, for gamma drafts at most."""
+    longest, positions = drafter.longest, len(prompt) + len(text)
+    if gamma is None:
+        gamma = SCORED if longest is None else min(SCORED, longest)
+    check.integer(gamma, "gamma", 1)
+    if longest is not None and gamma > longest:
+        raise ValueError(f"gamma={gamma} is too long: the drafter makes {longest} drafts of a block at most")
+    if drafter.context is not None and positions > drafter.context:
+        raise ValueError(f"a text of {positions} positions is too long: the drafter has a context of {drafter.context}")
+    return DrafterScore(*drafter.along(target, prompt, text, gamma, warping))
+
+
+def ids_to_score(
+    tokenizer: Any, text: str | Sequence[int], prompt: str, chat: bool = False
+) -> tuple[list[int], list[int]]:
     """Return the tokens before a text, at least one, and its own; without a prompt its first token stands before it."""
-    head = list(tokenizer(prompt)["input_ids"]) if prompt else []
+    if chat and not prompt:
+        raise ValueError("chat writes a template around a prompt: give the prompt, too")
+    head = prompt_ids(tokenizer, prompt, chat) if prompt else []
     if isinstance(text, str):  # a text begins a document only where no prompt does
         ids = list(tokenizer(text, add_special_tokens=not head)["input_ids"])
     else:

@@ -12,7 +12,7 @@ import typer
 from real import TINY
 from real.options import positive, read_prompts, read_shipped, shipped_set
 from real.prompts import SETS
-from real.prompts.chat_template import chat_ids, has_template
+from real.prompts.chat_template import has_template, prompt_ids
 
 _HELP = (
     "Text file, one prompt a line; JSON with a list `prompts`; or shipped prompts, TASK:SPLIT such as chat:test or "
@@ -88,9 +88,8 @@ class Prompts:
     def encoded(self, tokenizer: Any, texts: list[str] | None = None) -> list[list[int]]:
         """Return the tokens of the texts that are decoded after, or of other prompts of these."""
         some = self.texts if texts is None else texts
-        if self.uses_template(tokenizer):
-            return [chat_ids(tokenizer, text) for text in some]
-        return [list(tokenizer(text)["input_ids"]) for text in some]
+        is_chat = self.uses_template(tokenizer)
+        return [prompt_ids(tokenizer, text, is_chat) for text in some]
 
 
 def chosen_prompts(path: Path | None, count: int, chat: bool | None = None) -> Prompts:

@@ -90,8 +90,8 @@ def open_pair(
     import torch
     from transformers.utils.logging import disable_progress_bar
 
+    from real.load_pair import load
     from real.models.device import parse_device, parse_dtype
-    from real.pair import load
 
     torch.set_num_threads(threads)
     disable_progress_bar()

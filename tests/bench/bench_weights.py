@@ -28,9 +28,10 @@ from real.decode.loop import Loop, keyed
 from real.decode.options import DecodeOptions
 from real.decode.score import score
 from real.decode.warp import Warping
+from real.load_pair import load
 from real.models.model import full_logits
 from real.options import read_prompts
-from real.pair import Pair, load
+from real.pair import Pair
 from real.studies.calibrate import again
 
 TINY = Path(real.__file__).parent / "tiny"

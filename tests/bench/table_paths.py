@@ -17,8 +17,8 @@ import torch
 
 from real import TINY
 from real.decode.warping import Warping
+from real.load_pair import load
 from real.options import read_prompts
-from real.pair import load
 from real.studies.drafts.measure import written
 from real.studies.trees.measure import Models, recited, trigrams
 from specsim import expected_kept, path_bound, path_optimum

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from real import pair as pairs
 from real.gpu.book import Part, Row, Task, one
 from real.gpu.device import reason
 from real.gpu.plot import speedups
 from real.gpu.training import Plan, Text, read_text, train
+from real.load_pair import load
 from real.models.loading import load_hf
 from real.models.memory import explain_oom
 from real.studies.compare import measure
@@ -107,7 +107,7 @@ def _compared(
 ) -> Iterator[tuple[str, Row]]:
     """Rows of `real.studies.compare.measure.compare`, for the gammas that are not there yet."""
     _check_there(work)
-    pair = pairs.load(work / "target", work / "draft", device=device, dtype=torch.bfloat16)
+    pair = load(work / "target", work / "draft", device=device, dtype=torch.bfloat16)
     if mode == "eager":  # a model without weights in the open runs no cycles of fixed shapes
         pair = replace(pair, target=replace(pair.target, weights=None), draft=replace(pair.draft, weights=None))
     prompts = cut_prompts(pair.tokenizer, text().corpus.held_out, settings.prompts)

@@ -15,13 +15,13 @@ import numpy as np
 import torch
 
 from real import TINY as BUNDLED
-from real import pair as pairs
 from real.decode.graphs import Kept
 from real.decode.loop import decode_batch, keyed
 from real.decode.tree_plan import TreeVerifier
 from real.gpu.alone import pass_seconds, tree_pass_seconds
 from real.gpu.book import Part, Row, Task, one
 from real.gpu.parts import parity
+from real.load_pair import load
 from real.models.memory import explain_oom
 from real.models.shapes import find_shape, random_model
 from real.options import read_prompts
@@ -103,7 +103,7 @@ def _compared(settings: Settings, run: TreeSettings, device: torch.device, wante
     with explain_oom(what, "more free memory on the device"):
         dtype = getattr(torch, settings.dtype)
         folders = BUNDLED / "target", BUNDLED / "draft"
-        pair = pairs.load(*folders, device=device, dtype=dtype, widen_to=settings.widen_to or None)
+        pair = load(*folders, device=device, dtype=dtype, widen_to=settings.widen_to or None)
     texts = read_prompts(BUNDLED / "prompts.json")[: settings.prompts + settings.spare]
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
     prompts, spare = ids[: settings.prompts], ids[settings.prompts :]

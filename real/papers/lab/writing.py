@@ -16,8 +16,9 @@ from safetensors import SafetensorError
 from real import TINY
 from real.decode.loop import decode_batch, keyed
 from real.decode.warp import Warping
+from real.load_pair import load
 from real.models.shipped import fingerprint
-from real.pair import Pair, load
+from real.pair import Pair
 from specsim.base.files import write_bytes
 from specsim.types import Array
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from real.pair import Pair, load
+from real.load_pair import load
+from real.pair import Pair
 from real.papers.lab import texts as on
 from real.papers.lab.contract import Lab, Record, Verdict
 from real.papers.lab.text_lab import VISITS

@@ -92,7 +92,7 @@ def trees(
         return partial(measure_toys, pair, runs)
 
     def measure_toys(pair: Pair, runs: list[dict[str, Any]], run: Run) -> None:
-        from real.pair import load
+        from real.load_pair import load
         from real.studies.drafts.measure import written
 
         # Toy models are counted and recorded from texts of the bundled pair.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from real import TINY
-from real.pair import load
+from real.load_pair import load
 
 FOLDERS = f"{TINY / 'target'} {TINY / 'draft'}"
 BAD = {

@@ -17,10 +17,10 @@ from transformers import PreTrainedTokenizerFast
 from transformers.utils.logging import is_progress_bar_enabled
 
 import real
+from real.load_pair import load
 from real.models.cache import fit_logits
 from real.models.loading import load_model, same_tokenizer
 from real.models.model import full_logits
-from real.pair import load
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "gpt2", "opt"])

@@ -10,13 +10,14 @@ from helpers.small_models import wrapped
 
 import real
 from real.decode.warp import Warping
+from real.load_pair import load
 from real.models.loading import load_hf
 from real.models.model import LanguageModel, from_hf, full_logits, quantised
 from real.models.quantised import Quantised, quantise
 from real.models.shapes import Shape, random_model
 from real.models.weights import plain
 from real.models.widen import widen
-from real.pair import Pair, load
+from real.pair import Pair
 from real.train.states import identity
 
 KINDS = ("int8", "int4")

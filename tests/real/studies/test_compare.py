@@ -19,8 +19,8 @@ import real.studies.compare.measure
 from real import TINY
 from real.decode.loop import decode, keyed
 from real.decode.warp import Warping
+from real.load_pair import load
 from real.options import read_prompts
-from real.pair import load
 from real.studies.compare import report
 from real.studies.compare.record import Job, Run, Turn, turn_as_json, turn_of
 from specsim.base import files

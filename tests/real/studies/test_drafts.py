@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from real import TINY
 from real.cli import app
 from real.decode.warp import Warping
-from real.pair import load
+from real.load_pair import load
 from real.studies.drafts import report as drafts_report
 from real.studies.drafts.measure import SYNTHETIC, numbers, synthetic, written
 

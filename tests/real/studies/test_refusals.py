@@ -20,8 +20,9 @@ from real.decode.score import laws
 from real.decode.stops import check_strings
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
+from real.load_pair import load
 from real.options import parse_numbers, within
-from real.pair import Pair, load
+from real.pair import Pair
 from real.studies.calibrate import Calibration
 from specsim.verify.chain import tokenwise
 
