@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ from specsim.base import check
 # Steps from one loss that is said to the next, and from one checkpoint to the next.
 _OFTEN = 25
 _KEPT = 100
+# Steps from one loss that is recorded to the next.
+_RECORDED = 50
 # Decay of the matrices, of models that are trained as the bundled pair is.
 _DECAY = 0.1
 
@@ -30,6 +33,13 @@ class Schedule(NamedTuple):
     steps: int
     rate: float
     warmup: int = 20
+
+
+class Fitted(NamedTuple):
+    """What a training took: losses (step, loss) now and then, and seconds; of all sittings, if it was interrupted."""
+
+    losses: list[tuple[int, float]]
+    seconds: float
 
 
 def silent(words: str) -> None:
@@ -106,7 +116,7 @@ def fit(
     checkpoint: Path | None = None,
     settings: dict[str, Any] | None = None,
     said: Callable[[str], None] = silent,
-) -> None:
+) -> Fitted:
     """Train a model in place, on one thread, and leave it in evaluation mode.
 
     Parameters
@@ -121,6 +131,11 @@ def fit(
     said : callable
         Is told the loss now and then.
 
+    Returns
+    -------
+    Fitted
+        Losses and seconds, those of earlier sittings included.
+
     Raises
     ------
     ValueError
@@ -131,7 +146,8 @@ def fit(
     Examples
     --------
     >>> line, x = nn.Linear(1, 1), torch.linspace(-1, 1, 9)[:, None]
-    >>> fit(line, lambda step: (line(x) - 3 * x).square().mean(), Schedule(200, 0.05), learners=[adamw(line)])
+    >>> schedule = Schedule(200, 0.05)
+    >>> done = fit(line, lambda step: (line(x) - 3 * x).square().mean(), schedule, learners=[adamw(line)])
     >>> round(line.weight.item())
     3
     """
@@ -139,28 +155,37 @@ def fit(
     check.scalar(schedule.rate, "rate", "(0, inf)")
     learners = learners or optimizers(model, _DECAY)
     held = schedule._asdict() | {"clip": clip} | (settings or {})
-    first = _resumed(checkpoint, model, learners, held)
+    first, before = _resumed(checkpoint, model, learners, held)
+    losses, began = list(before.losses), time.monotonic()
     model.train()
     with on_threads(1), deferred_interrupt() as caught:  # sums are added in one order wherever they are added
         for step, value in descend(model, learners, loss, schedule, clip=clip, first=first, checkpoint=checkpoint):
-            if step % _OFTEN == 0 or step == schedule.steps - 1:
+            # What is said, and what is recorded.
+            is_last = step == schedule.steps - 1
+            if step % _OFTEN == 0 or is_last:
                 said(f"step {step + 1} of {schedule.steps}: loss {value:.4f}")
+            if step % _RECORDED == 0 or is_last:
+                losses.append((step, round(value, 4)))
+
+            # What the next sitting goes on from.
             if checkpoint is not None and (caught or (step + 1) % _KEPT == 0):
-                state = {"settings": held, "step": step + 1, "model": model.state_dict()}
+                state = {"settings": held, "step": step + 1, "model": model.state_dict(), "losses": losses}
+                state |= {"seconds": before.seconds + time.monotonic() - began}
                 write_state(checkpoint, state | {"learners": [learner.state_dict() for learner in learners]})
             if caught:
                 raise KeyboardInterrupt(f"after step {step + 1} of {schedule.steps}")
     model.eval()
+    return Fitted(losses, before.seconds + time.monotonic() - began)
 
 
 def _resumed(
     path: Path | None, model: nn.Module, learners: Sequence[torch.optim.Optimizer], settings: dict[str, Any]
-) -> int:
-    """Fill model and optimizers from the checkpoint, if there is one; the step to go on with."""
+) -> tuple[int, Fitted]:
+    """Fill model and optimizers from the checkpoint, if there is one; the step to go on with, and what it took."""
     state = None if path is None else read_state(path, settings)
     if state is None:
-        return 0
+        return 0, Fitted([], 0.0)
     model.load_state_dict(state["model"])
     for learner, saved in zip(learners, state["learners"], strict=True):
         learner.load_state_dict(saved)
-    return int(state["step"])
+    return int(state["step"]), Fitted([(step, loss) for step, loss in state["losses"]], float(state["seconds"]))

@@ -138,8 +138,8 @@ def trained(
     *,
     checkpoint: Path | None = None,
     said: Callable[[str], None] = loop.silent,
-) -> tuple[nn.Module, list[tuple[int, float]]]:
-    """Return a drafter trained by its recipe on chats, and its losses by step.
+) -> tuple[nn.Module, loop.Fitted]:
+    """Return a drafter trained by its recipe on chats, and its losses and seconds.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def trained(
     Returns
     -------
     tuple
-        The network in evaluation mode on the CPU, and (step, loss) now and then.
+        The network in evaluation mode on the CPU; losses and seconds, those of earlier sittings included.
     """
     device, end = who.target.device, who.tokenizer.eos_token_id
     with torch.random.fork_rng(devices=[]):
@@ -174,15 +174,12 @@ def trained(
     # Place u of a text counts if the token after it is one that the target wrote.
     weight = torch.zeros(chats.tokens.shape)
     weight[:, :-1] = chats.answered[:, 1:].float()
-    losses: list[tuple[int, float]] = []
 
     def loss(step: int) -> Tensor:
         rng = loop.generator(recipe["seed"], step)
         some = torch.randint(len(chats.tokens), (recipe["batch"],), generator=rng)
         read = held[some.to(held.device)].to(device).float()
         value: Tensor = lesson(chats.tokens[some].to(device), read, rng, weight[some].to(device))
-        if step % 50 == 0 or step == recipe["steps"] - 1:
-            losses.append((step, round(value.item(), 4)))
         return value
 
     settings = {
@@ -195,7 +192,7 @@ def trained(
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")  # TensorFloat-32 on a GPU; on a CPU nothing changes
     try:
-        loop.fit(
+        fitted = loop.fit(
             net,
             loss,
             schedule,
@@ -207,7 +204,7 @@ def trained(
         )
     finally:
         torch.set_float32_matmul_precision(before)
-    return net.cpu(), losses
+    return net.cpu(), fitted
 
 
 def head_tokens(chats: Chats, count: int, vocabulary: int, end: int) -> Tensor:
@@ -282,15 +279,15 @@ class School:
         recipe, began = maker.RECIPES[name], time.monotonic()
         chats = self.chats if answered is None else self.chats.first(answered)
         held = self.states(maker.reads(recipe), said)[: len(chats.tokens)]
-        begun = time.monotonic()
-        net, losses = trained(maker, recipe, self.who, chats, held, checkpoint=checkpoint, said=said)
+        states_s = round(time.monotonic() - began, 1)
+        net, fitted = trained(maker, recipe, self.who, chats, held, checkpoint=checkpoint, said=said)
         return net, {
             "name": name,
             "recipe": recipe,
             "texts": TEXTS,
             "answered_tokens": int(chats.answered.sum()),
             "parameters": sum(weight.numel() for weight in net.parameters()),
-            "states_s": round(begun - began, 1),
-            "seconds": round(time.monotonic() - begun, 1),
-            "losses": losses,
+            "states_s": states_s,
+            "seconds": round(fitted.seconds, 1),
+            "losses": fitted.losses,
         }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from real.papers.lab.contract import Lab
+    from real.train.loop import Fitted
 
     Maker = Callable[[str, Callable[[str], None]], dict[str, Any]]
 
@@ -94,10 +94,14 @@ def train_drafters(
     check_writable(work / "any")
     if record is not None:
         check_writable(record)
+    from real.papers.lab.finished import Finished
     from real.studies.runner import made_in_turn
 
     make = _bundled(known, work) if target == BUNDLED else _on_chats(known, work, device, counts)
-    made, stopped = made_in_turn(wanted, make)
+    finished = Finished(work / f"finished-{target}.json", known)
+    made, stopped = made_in_turn(wanted, make if answered else finished.after(make))
+    if not stopped:
+        finished.forget(wanted)
     if record is not None and made and not stopped:
         _write_record(record, made, device)
     if form == "json":
@@ -168,24 +172,23 @@ def _one(name: str, maker: Any, work: Path, lab: Lab) -> dict[str, Any]:
     """One drafter trained and saved; what it keeps is that of the weights as they are read back."""
     from real.draft import _weights
 
-    began = time.monotonic()
     recipe = maker.RECIPES[name]
     checkpoint = work / f"{name}.checkpoint"
-    net = trained(maker, recipe, work, lab, checkpoint)
+    net, fitted = _fitted(maker, recipe, work, lab, checkpoint)
     _weights.save(name, net, recipe)
     checkpoint.unlink(missing_ok=True)
-    seconds = time.monotonic() - began
     return {
         "name": name,
         "parameters": sum(weight.numel() for weight in net.parameters()),
         "bytes": _weights.path_of(name).stat().st_size,
-        "seconds": round(seconds, 1),
+        "seconds": round(fitted.seconds, 1),
+        "losses": fitted.losses,
         "kept": kept(maker, maker.shipped(name), lab),
     }
 
 
 def trained(maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint: Path | None = None) -> nn.Module:
-    """A drafter trained by its recipe on texts that the bundled target wrote.
+    """Return a drafter trained by its recipe on texts that the bundled target wrote.
 
     Parameters
     ----------
@@ -206,6 +209,13 @@ def trained(maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint
     nn.Module
         In evaluation mode.
     """
+    return _fitted(maker, recipe, work, lab, checkpoint)[0]
+
+
+def _fitted(
+    maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint: Path | None
+) -> tuple[nn.Module, Fitted]:
+    """Return what `trained` returns, and the losses and seconds of all its sittings."""
     import torch
 
     from real.models.shipped import fingerprint
@@ -229,7 +239,7 @@ def trained(maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint
 
     settings = {"recipe": fingerprint(recipe), "target": states.identity(target), "texts": list(tokens.shape)}
     schedule, learners = loop.Schedule(recipe["steps"], recipe["rate"]), [loop.adamw(net)]
-    loop.fit(
+    fitted = loop.fit(
         net,
         loss,
         schedule,
@@ -239,7 +249,7 @@ def trained(maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint
         settings=settings,
         said=lab.said,
     )
-    return net
+    return net, fitted
 
 
 def kept(maker: Any, net: Any, lab: Lab) -> list[float]:

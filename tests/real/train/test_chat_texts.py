@@ -91,8 +91,8 @@ def test_training_teaches_and_ignores_what_the_target_did_not_write(
 
     def losses_and_net(texts: Chats, read: torch.Tensor) -> tuple[Any, Any]:
         with pytest.warns(UserWarning, match="calibration tokens"):
-            net, losses = smollm2.trained(maker, tiny, teacher, texts, read)
-        return net, losses
+            net, done = smollm2.trained(maker, tiny, teacher, texts, read)
+        return net, done.losses
 
     net, losses = losses_and_net(chats, held)
     assert losses[-1][1] < 0.95 * losses[0][1]

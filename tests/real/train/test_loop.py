@@ -56,6 +56,28 @@ def test_ctrl_c_and_on_to_the_same_weights(tmp_path: Path) -> None:
     assert not same(fitted(learner(), clip=0.1), whole)
 
 
+def test_losses_and_seconds_are_those_of_all_sittings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second a step: two sittings have the losses and the seconds of one."""
+    path, done, steps = tmp_path / "run", list[loop.Fitted](), [0]
+    honest, fit_once = loop.descend, loop.fit
+
+    def counted(*told: Any, **more: Any) -> Any:
+        for each in honest(*told, **more):
+            steps[0] += 1
+            yield each
+
+    monkeypatch.setattr(loop, "descend", counted)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(steps[0]))
+    monkeypatch.setitem(globals(), "fit", lambda *told, **more: done.append(fit_once(*told, **more)))
+    fitted(learner())
+    with pytest.raises(KeyboardInterrupt):
+        fitted(learner(), stop_at=130, checkpoint=path)
+    fitted(learner(), checkpoint=path)
+    assert done[0] == done[1]
+    assert [step for step, _ in done[0].losses] == [0, 50, 100, 150, 200, 239]
+    assert done[0].seconds == STEPS
+
+
 def test_a_loss_that_is_none_stops_with_its_step(tmp_path: Path) -> None:
     path = tmp_path / "run"
     with pytest.raises(ValueError, match=r"^the loss of step 30 is nan: training has stopped there$"):

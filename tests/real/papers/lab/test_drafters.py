@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import real.cli
 from real.decode.given_text import Along
 from real.draft import _weights, heads
-from real.papers.lab import drafters, offsets, records
+from real.papers.lab import drafters, finished, offsets, records
 from real.papers.lab.contract import Lab, Record, checked
 from real.papers.lab.texts import texts
 from real.papers.lab.writing import pair
@@ -75,6 +75,47 @@ def test_ctrl_c_keeps_what_is_saved(small: Path, monkeypatch: pytest.MonkeyPatch
     assert (ended.exit_code, "exit_1" in ended.stdout) == (130, True)
     assert "interrupted: 1 of 2 drafters are saved; the same command carries on" in ended.stderr
     assert [path.stem for path in small.glob("*.safetensors")] == ["exit_1"]
+
+
+def test_a_run_that_goes_on_trains_no_finished_drafter_anew(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only until it comes to its end: the same command then trains all of them again."""
+    calls: list[str] = []
+    honest, lesson = drafters._one, heads.lesson
+    monkeypatch.setattr(drafters, "_one", lambda name, *told: (calls.append(name), honest(name, *told))[1])
+
+    def stopped(*told: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(heads, "lesson", stopped)
+    assert run("exit_1", "heads", "--work", small / "work").exit_code == 130
+    monkeypatch.setattr(heads, "lesson", lesson)
+    again = run("exit_1", "heads", "--work", small / "work", "--json")
+    assert [one["name"] for one in json.loads(again.stdout)["drafters"]] == ["exit_1", "heads"]
+    assert calls == ["exit_1", "heads", "heads"]
+    assert run("exit_1", "--work", small / "work").exit_code == 0
+    assert calls[3:] == ["exit_1"]
+
+
+@pytest.mark.parametrize("change", ["weights", "recipe", "file"])
+def test_what_has_changed_since_is_not_finished(change: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, calls = finished.Finished(small / "work" / "finished.json", {"heads": heads}), list[str]()
+
+    def make(name: str, said: Any) -> dict[str, Any]:
+        calls.append(name)
+        _weights.path_of(name).write_bytes(b"weights")
+        return {"name": name}
+
+    for _ in range(2):
+        assert done.after(make)("heads", calls.append) == {"name": "heads"}
+    assert calls == ["heads", "was finished before"]
+    if change == "weights":
+        _weights.path_of("heads").write_bytes(b"others")
+    elif change == "recipe":
+        monkeypatch.setitem(heads.RECIPES, "heads", heads.RECIPES["heads"] | {"steps": 3})
+    else:
+        done.path.write_text("{torn")
+    done.after(make)("heads", calls.append)
+    assert calls[2:] == ["heads"]
 
 
 def test_bad_names_are_one_line(small: Path) -> None:
