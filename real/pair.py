@@ -173,15 +173,29 @@ class Pair(Generic[Draft]):
 
     @overload
     def score(
-        self, text: str | Sequence[int], *, prompt: str = "", drafter: None = None, gamma: None = None,
-        temperature: float | None = None, warping: Warping | None = None, chat: bool = False,
-    ) -> Score: ...  # fmt: skip
+        self,
+        text: str | Sequence[int],
+        *,
+        prompt: str = "",
+        drafter: None = None,
+        gamma: None = None,
+        temperature: float | None = None,
+        warping: Warping | None = None,
+        chat: bool = False,
+    ) -> Score: ...
 
     @overload
     def score(
-        self, text: str | Sequence[int], *, prompt: str = "", drafter: str | Drafter, gamma: int | None = None,
-        temperature: float | None = None, warping: Warping | None = None, chat: bool = False,
-    ) -> DrafterScore: ...  # fmt: skip
+        self,
+        text: str | Sequence[int],
+        *,
+        prompt: str = "",
+        drafter: str | Drafter,
+        gamma: int | None = None,
+        temperature: float | None = None,
+        warping: Warping | None = None,
+        chat: bool = False,
+    ) -> DrafterScore: ...
 
     def score(
         self,

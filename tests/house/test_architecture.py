@@ -41,6 +41,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
             "origin": set(),
             "named": {"draft"},
             "pair": {"named", "origin", "writing"},
+            "load_pair": {"named", "origin", "pair"},
         },
         {"studies": set(), "train": set(), "conform": set()},
         {"gpu": set(), "papers": set()},
