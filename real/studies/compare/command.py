@@ -66,6 +66,11 @@ _USUAL, _SMOLLM2 = Usual("1-8", COUNT, None), Usual("1-4", 16, 3)
 WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
 
 
+def usual_of(target: str) -> Usual:
+    """Return the defaults of a target, which is named as on the command line."""
+    return _SMOLLM2 if target == SMOLLM2 else _USUAL
+
+
 def compare(
     target: Annotated[
         str, typer.Argument(help="Folder, GGUF file or hub id of the target, or smollm2; the bundled pair by default.")
@@ -169,7 +174,7 @@ def compare(
     check_options(
         tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains, step=step, draws=draws, param=own
     )
-    usual = _SMOLLM2 if target == SMOLLM2 else _USUAL
+    usual = usual_of(target)
     gammas = parse_numbers(gamma or usual.gammas)
     lengths = parse_numbers(chains, "chains") if chains else ()
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None

@@ -14,9 +14,10 @@ import torch
 
 from real import TINY
 from real.decode.warping import Warping, warping_of
+from real.options import parse_numbers
 from real.origin import Origin
 from real.pair import Pair
-from real.studies.compare.command import COUNT
+from real.studies.compare.command import Usual, usual_of
 from real.studies.compare.comparison import Comparison
 from real.studies.compare.kinds import schema_of
 from real.studies.compare.recorded import prepared
@@ -25,6 +26,7 @@ from real.studies.compare.subject import Subject, provenance_of
 from real.studies.compare.tree_settings import TreeSettings
 from real.studies.prompting import Prompts, chosen_prompts
 from real.studies.runner import Run, begin_bar, progress_bar
+from real.studies.settings import default_prompts
 from specsim.base import check, limits
 from specsim.base.files import json_text
 
@@ -57,17 +59,19 @@ def compare(
     pair : Pair
         With a draft model.
     prompts : sequence of str, optional
-        Texts to write after, the independent units of all intervals; by default five of the bundled pair.
+        Texts to write after, the independent units of all intervals; by default those of the command: five of the
+        bundled pair, for smollm2 24 shipped ones with its chat template.
     chat : bool
-        Whether the target's chat template is written around each prompt.
+        Whether the target's chat template is written around each prompt that is given.
     gammas : iterable of int, optional
-        Speculation lengths; 1 to 8 by default.
+        Speculation lengths; by default 1 to 8, for smollm2 1 to 5.
     calibrated : iterable of int, optional
         Lengths whose cycles are timed; costs of others are extrapolated. All of them by default.
     max_tokens : int
         Tokens of a text.
     timed : int, optional
-        Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau. By default all.
+        Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau. By default all, for
+        smollm2 with one rule 3.
     temperature, warping : float or Warping, optional
         As for `Pair.generate`.
     rules : str, or sequence of str
@@ -112,15 +116,19 @@ def compare(
             raise TypeError(f"{name} must be True or False, got {check.shown(flag)}")
     if pair.draft is None:
         raise ValueError("compare needs a draft model, and this pair has none: load one, by real.load(target, draft)")
-    chosen = _prompts(prompts, chat)
+    place = "" if pair.origin is None else pair.origin.target
+    usual = usual_of(place)
+    chosen = _prompts(prompts, chat, place, usual)
 
     # The settings, of chains or of trees.
     warping, names = warping_of(temperature, warping), _names(rules, "rules")
     settings: Settings | TreeSettings
     if not isinstance(trees, str) and isinstance(trees, Sequence) and not trees:
         _refuse({"scheme": scheme, "step": step, "draws": draws, "chains": chains}, "is for trees: give trees, too")
-        lengths = tuple(range(1, 9)) if gammas is None else _lengths(gammas, "gammas")
+        lengths = parse_numbers(usual.gammas) if gammas is None else _lengths(gammas, "gammas")
         lengths_timed = None if calibrated is None else _lengths(calibrated, "calibrated")
+        if timed is None and len(names) == 1:
+            timed = usual.timed
         settings = Settings(lengths, lengths_timed, max_tokens, warping, names, seed, _words(params), timed)
     else:
         of_chains = {"gammas": gammas, "calibrated": calibrated, "params": params, "timed": timed}
@@ -158,10 +166,10 @@ def _subject(pair: Pair) -> Subject:
     )
 
 
-def _prompts(prompts: Sequence[str] | None, chat: bool) -> Prompts:
-    """Return the prompts to decode after: all that are given, or those of the command."""
+def _prompts(prompts: Sequence[str] | None, chat: bool, target: str, usual: Usual) -> Prompts:
+    """Return the prompts to decode after: all that are given, or those of the command for this target."""
     if prompts is None:
-        return replace(chosen_prompts(None, COUNT), chat=chat or None)
+        return replace(chosen_prompts(default_prompts(target), usual.prompts), chat=chat or None)
     is_list = isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes))
     if not is_list or not prompts or not all(isinstance(text, str) for text in prompts):
         raise ValueError(f"prompts must be a list of texts, at least one; got {check.shown(prompts)}")
