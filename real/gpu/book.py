@@ -33,13 +33,17 @@ class Task(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a part measures: name, settings for its provenance, tasks in order, plot, and what to do when complete."""
+    """What a part measures: name, settings for its provenance, tasks in order, plot, and what to do when complete.
+
+    `skipped` says what has to be installed before anything can be measured.
+    """
 
     name: str
     settings: dict[str, Any]
     tasks: list[Task]
     plot: Callable[[Path, dict[str, Any]], None] | None = None
     clean: Callable[[], None] = lambda: None
+    skipped: str | None = None
 
 
 def one(key: str, measure: Callable[[], Row]) -> Task:

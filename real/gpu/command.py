@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -72,8 +72,17 @@ def main(
     except KeyboardInterrupt:
         typer.echo(f"interrupted: finished rows are kept in {folder}; the same command carries on", err=True)
         raise typer.Exit(130) from None
-    typer.echo(json_text(records) if as_json else markdown(folder))
+    typer.echo(json_text(records) if as_json else "\n\n".join([markdown(folder), *_skipped(names, records)]))
     raise typer.Exit(0 if all(is_good(row) for record in records for row in record["rows"]) else 1)
+
+
+def _skipped(names: list[str], records: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each part that was skipped, with what to install."""
+    return [
+        f"`{name}`: *skipped*: {record['skipped']}"
+        for name, record in zip(names, records, strict=False)
+        if "skipped" in record
+    ]
 
 
 def _known(parts: list[str]) -> list[str]:

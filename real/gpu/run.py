@@ -14,7 +14,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from real.gpu.book import Part, run_part
 from real.gpu.device import described, free, pin_attention
-from real.gpu.parts import pair, parity, rules, shapes, trees
+from real.gpu.parts import pair, parity, rules, shapes, smollm2, trees
 
 
 def run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends: float) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
     """A part by name."""
     make: dict[str, Callable[..., Part]] = {
         "parity": parity.part, "shapes": shapes.part, "pair": partial(pair.part, folder=folder), "rules": rules.part,
-        "trees": trees.part,
+        "trees": trees.part, "smollm2": smollm2.part,
     }  # fmt: skip
     return make[name](device, tiny=tiny)
 
@@ -41,6 +41,10 @@ def _run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends:
     for name in names:
         command = f"python -m real.gpu {name} --device {device.type}{' --tiny' if tiny else ''}"
         made = part_of(name, device, folder, tiny)
+        if made.skipped is not None:
+            say(f"{name}: skipped: {made.skipped}")
+            yield {"schema": f"specsim-gpu-{name}/1", "complete": False, "skipped": made.skipped, "rows": []}
+            continue
         left = ends - time.monotonic()
         record = run_part(made, folder, described(device, command=command, tiny=tiny), device, budget=left, say=say)
         try:

@@ -182,12 +182,7 @@ def _rules(rows: Rows) -> list[str]:
 
 def _trees(rows: Rows) -> list[str]:
     """Parity, a line for each entry with graphs and eager cycles, and t(m)."""
-    checked = [row for row in rows if "cases" in row]
-    said = [
-        f"{row['key']}: {row['tokens']} tokens in {row['cases']} cases, {len(row['different'])} differ from the CPU's: "
-        f"{'passed' if row['passed'] else '**failed**'}."
-        for row in checked
-    ]
+    said = _checked(rows)
     passes = [
         f"t({row['tokens']}) = {row['plain_steps']:.2f} ({row['chain_plain_steps']:.2f})"
         for row in rows
@@ -209,6 +204,29 @@ def _trees(rows: Rows) -> list[str]:
     return [*(f"{line}\n" for line in said), *_table(head, lines)]
 
 
+def _checked(rows: Rows) -> list[str]:
+    """A sentence for each comparison with the CPU's tokens."""
+    return [
+        f"{row['key']}: {row['tokens']} tokens in {row['cases']} cases, {len(row['different'])} differ from the CPU's: "
+        f"{'passed' if row['passed'] else '**failed**'}."
+        for row in rows
+        if "cases" in row
+    ]
+
+
+def _smollm2(rows: Rows) -> list[str]:
+    """Parity, and a line for each temperature, batch and drafter: speedups with tau in brackets."""
+    lines: dict[str, dict[int, str]] = defaultdict(dict)
+    for row in rows:
+        if "speedup" in row:
+            cell = f"{row['speedup']['measured']:.2f} ({row['tau']['measured']:.2f})"
+            lines[row["key"].rpartition("/")[0]][row["gamma"]] = cell
+    gammas = sorted({gamma for cells in lines.values() for gamma in cells})
+    head = ["temperature, batch, drafter: speedup (tau)", *(f"gamma {gamma}" for gamma in gammas)]
+    table = [[name, *(cells.get(gamma, MISSING) for gamma in gammas)] for name, cells in lines.items()]
+    return [*(f"{line}\n" for line in _checked(rows)), *_table(head, table)]
+
+
 def _best(rows: Rows) -> list[str]:
     """The fastest chain beside the fastest tree, in a sentence."""
     timed = [row for row in rows if "speedup" in row]
@@ -223,5 +241,6 @@ def _best(rows: Rows) -> list[str]:
 
 
 TABLES: dict[str, Callable[[Rows], list[str]]] = {
-    "parity": _parity, "shapes": _shapes, "pair": _pair, "rules": _rules, "trees": _trees
+    "parity": _parity, "shapes": _shapes, "pair": _pair, "rules": _rules, "trees": _trees,
+    "smollm2": _smollm2,
 }  # fmt: skip

@@ -120,7 +120,7 @@ def test_a_record_of_another_machine_is_set_aside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nosuch"], "part 'nosuch' is unknown; known: parity, shapes, pair, rules, trees"),
+        (["nosuch"], "part 'nosuch' is unknown; known: parity, shapes, pair, rules, trees, smollm2"),
         ([], "device cuda: torch"),
         (["rules", "--device", "tpu"], "device 'tpu' is unknown; known: cuda, cpu"),
         (["rules", "--device", "cpu", "--minutes", "0"], "minutes must be positive and finite, got 0"),

@@ -1,0 +1,187 @@
+"""Part `smollm2`: a checkpoint that was not trained here, with the drafters that are shipped for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+
+from real.decode.clock import synchronize
+from real.decode.graphs import Kept
+from real.decode.loop import Decoded, decode_batch, keyed
+from real.decode.warp import Warping
+from real.gpu.book import Part, Row, Task, one
+from real.load_pair import load
+from real.models.gguf_names import gguf_path
+from real.models.memory import explain_oom
+from real.models.names import SMOLLM2
+from real.named import drafter_named, drafters
+from real.pair import Pair
+from real.prompts import shipped_prompts
+from real.prompts.chat_template import has_template, prompt_ids
+
+# Every drafter that is shipped for the target, and one that needs no training.
+DRAFTERS = (*(name.partition("/")[2] for name in drafters() if name.startswith(f"{SMOLLM2}/")), "ngram")
+# Drafts of a block where greedy texts are compared with those of the CPU.
+CHECKED = 3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured.
+
+    Greedy texts of `checked` prompts and `checked_tokens` tokens in float64, here and on the CPU. Then tau and speedup
+    for every temperature, batch, drafter and length on `prompts` prompts of the test split, with texts of `max_tokens`
+    tokens at most; times are medians over `turns`, in turn with plain decoding.
+    """
+
+    target: str = SMOLLM2
+    drafters: tuple[str, ...] = DRAFTERS
+    gammas: tuple[int, ...] = (1, 2, 3, 4)
+    batches: tuple[int, ...] = (1, 8)
+    temperatures: tuple[float, ...] = (0.0, 1.0)
+    prompts: int = 8
+    max_tokens: int = 128
+    checked: int = 4
+    checked_tokens: int = 48
+    turns: int = 3
+    dtype: str = "bfloat16"
+
+
+TINY = Settings(SMOLLM2, ("lowrank", "ngram"), (2,), (1, 2), (0.0,), 2, 6, 1, 6, 1, "float32")
+
+
+def part(device: torch.device, *, tiny: bool) -> Part:
+    """Greedy texts as on the CPU, a row for each drafter; then a row for each temperature, batch, drafter and length.
+
+    Without the checkpoint nothing is measured, and the part says what to install.
+    """
+    settings = TINY if tiny else Settings()
+    if (missing := what_is_missing(settings.target)) is not None:
+        return Part("smollm2", asdict(settings), [], skipped=missing)
+
+    # Models are loaded when first needed, and gone with the part.
+    exact = cache(partial(_pair, settings, torch.float64, device))
+    expected = cache(partial(_expected, settings))
+    pair = cache(partial(_pair, settings, getattr(torch, settings.dtype), device))
+    tasks = [one(f"tokens/{name}", partial(_same_text, settings, name, exact, expected)) for name in settings.drafters]
+    for temperature in settings.temperatures:
+        for batch in settings.batches:
+            for name in settings.drafters:
+                keys = [f"T={temperature:g}/batch {batch}/{name}/gamma {gamma}" for gamma in settings.gammas]
+                tasks.append(Task(keys, partial(_timed, settings, pair, temperature, batch, name)))
+    return Part("smollm2", asdict(settings), tasks)
+
+
+def what_is_missing(target: str) -> str | None:
+    """Return what has to be installed before a target can be loaded; None if it can."""
+    try:
+        is_file = gguf_path(target) is not None
+    except ValueError as error:
+        return str(error)
+    return "gguf is not installed: pip install gguf" if is_file and find_spec("gguf") is None else None
+
+
+def _pair(settings: Settings, dtype: torch.dtype, device: torch.device) -> Pair[None]:
+    """Return the target without a draft model: drafters are named."""
+    with explain_oom(f"the weights of {settings.target} in {dtype}", "more free memory on the device"):
+        pair: Pair[None] = load(settings.target, dtype=dtype, device=device)
+        return pair
+
+
+def _prompts(pair: Pair[None], count: int) -> list[list[int]]:
+    """Return the first prompts of the test split as tokens, with the chat template if there is one."""
+    is_chat = has_template(pair.tokenizer)
+    return [prompt_ids(pair.tokenizer, prompt.text, is_chat) for prompt in shipped_prompts("chat", "test")[:count]]
+
+
+def _expected(settings: Settings) -> list[list[int]]:
+    """Return the greedy texts of plain decoding on the CPU, in float64."""
+    pair = _pair(settings, torch.float64, torch.device("cpu"))
+    runs = _decoded(pair, None, 0, _prompts(pair, settings.checked), settings.checked_tokens, Warping(0.0))
+    return [run.tokens for run in runs]
+
+
+def _same_text(
+    settings: Settings, name: str, exact: Callable[[], Pair[None]], expected: Callable[[], list[list[int]]]
+) -> Row:
+    """Return whether a drafter keeps the greedy texts of the CPU; `different` holds the prompts where it does not."""
+    pair = exact()
+    drafter = drafter_named(name, pair.target, None)
+    runs = _decoded(pair, drafter, CHECKED, _prompts(pair, settings.checked), settings.checked_tokens, Warping(0.0))
+    different = [i for i, (run, tokens) in enumerate(zip(runs, expected(), strict=True)) if run.tokens != tokens]
+    tokens = sum(map(len, expected()))
+    return {"cases": len(runs), "tokens": tokens, "different": different, "passed": not different}
+
+
+def _decoded(
+    pair: Pair[None],
+    drafter: Any,
+    gamma: int,
+    prompts: list[list[int]],
+    max_tokens: int,
+    warping: Warping,
+    kept: Kept | None = None,
+) -> list[Decoded]:
+    """Decode prompts in one batch, plainly where gamma is 0."""
+    return decode_batch(
+        pair.target,
+        None,
+        prompts,
+        max_tokens=max_tokens,
+        gamma=gamma,
+        proposer=drafter if gamma else None,
+        uniforms=[keyed(0, i) for i in range(len(prompts))],
+        stop=pair.stopping(),
+        warping=warping,
+        kept=kept,
+    )
+
+
+def _timed(
+    settings: Settings,
+    load_pair: Callable[[], Pair[None]],
+    temperature: float,
+    batch: int,
+    name: str,
+    wanted: list[str],
+) -> Iterator[tuple[str, Row]]:
+    """Yield a row for each wanted length of a drafter: tau, and tokens a second over those of plain decoding."""
+    pair, warping = load_pair(), Warping(temperature)
+    drafter, device = drafter_named(name, pair.target, None), pair.target.device
+    prompts = _prompts(pair, settings.prompts)
+    batches = [prompts[first : first + batch] for first in range(0, len(prompts), batch)]
+    gammas = {key: int(key.rpartition(" ")[2]) for key in wanted}
+    kept, seconds = Kept(), {gamma: list[float]() for gamma in (0, *gammas.values())}
+    counts: dict[int, tuple[int, int]] = {}
+
+    # All lengths in turn with plain decoding; the first turn warms up.
+    with explain_oom(f"texts of {settings.max_tokens} tokens in batches of {batch}", f"batch {max(batch // 2, 1)}"):
+        for _ in range(settings.turns + 1):
+            for gamma, found in seconds.items():
+                synchronize(device)
+                began = time.perf_counter()
+                runs = [
+                    run
+                    for some in batches
+                    for run in _decoded(pair, drafter, gamma, some, settings.max_tokens, warping, kept)
+                ]
+                synchronize(device)
+                found.append(time.perf_counter() - began)
+                counts[gamma] = sum(len(run.tokens) for run in runs), sum(len(run.blocks) for run in runs)
+
+    # A token's seconds, without and with drafts.
+    each = {gamma: float(np.median(found[1:])) / counts[gamma][0] for gamma, found in seconds.items()}
+    for key, gamma in gammas.items():
+        tokens, calls = counts[gamma]
+        yield key, {
+            "drafter": name, "temperature": temperature, "batch": batch, "gamma": gamma, "tokens": tokens,
+            "target_calls": calls, "tau": {"measured": tokens / calls}, "plain_token_s": each[0],
+            "token_s": each[gamma], "speedup": {"measured": each[0] / each[gamma]},
+        }  # fmt: skip
