@@ -60,11 +60,11 @@ def compare(
         With a draft model.
     prompts : sequence of str, optional
         Texts to write after, the independent units of all intervals; by default those of the command: five of the
-        bundled pair, for smollm2 24 shipped ones with its chat template.
+        bundled pair, for smollm2 16 shipped ones with its chat template.
     chat : bool
         Whether the target's chat template is written around each prompt that is given.
     gammas : iterable of int, optional
-        Speculation lengths; by default 1 to 8, for smollm2 1 to 5.
+        Speculation lengths; by default 1 to 8, for smollm2 1 to 4.
     calibrated : iterable of int, optional
         Lengths whose cycles are timed; costs of others are extrapolated. All of them by default.
     max_tokens : int

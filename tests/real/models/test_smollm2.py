@@ -14,6 +14,7 @@ from scipy.stats import chi2
 from real import load
 from real.decode.loop import decode_batch, keyed
 from real.decode.warp import Warping, probabilities
+from real.draft import exit
 from real.models.loading import load_hf
 from real.models.model import LanguageModel, full_logits
 from real.models.names import BEST_DRAFT
@@ -62,11 +63,46 @@ def test_twenty_greedy_tokens_are_those_of_transformers() -> None:
     assert pair.tokenizer.decode(tokens).isascii()
 
 
+def test_a_chat_is_answered_and_scored_by_name() -> None:
+    """From Python, by a drafter's short name: the greedy text has the blocks that its score predicts."""
+    pair = loaded()
+    question = shipped_prompts("chat", "test")[0].text
+    run: Any = pair.generate(question, chat=True, drafter="feature", gamma=3, temperature=0, max_tokens=12)
+    assert run.tokens == texts(loaded(), prompts(pair, 1), None, 12, Warping(0.0))[0]
+    score = pair.score(run.tokens, prompt=question, chat=True, drafter="feature", gamma=3, temperature=0)
+    assert score.tau(3) == pytest.approx(len(run.tokens) / len(run.blocks))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_drafter_keeps_the_greedy_text(name: str) -> None:
     pair = loaded()
     ids = prompts(pair, 1)
     assert texts(pair, ids, name, 12, Warping(0.0)) == texts(pair, ids, None, 12, Warping(0.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rule": "block"},
+        {"rule": "race"},
+        {"rule": "traversal", "scheme": "without_replacement", "parents": (-1, -1, 0)},
+        {"rule": "lifted", "scheme": "iid", "parents": (-1, -1, 0)},
+    ],
+    ids=lambda options: options["rule"],
+)
+def test_a_rule_keeps_the_greedy_text(options: dict[str, Any]) -> None:
+    """A chain rule, a coupled rule and two of trees, in float64; the draft is an exit with the target's whole head."""
+    target = loaded(torch.float64).target
+    net, after = exit.shipped("smollm2/exit_5")
+    net.tokens = None  # trees are drafted by models that know the whole vocabulary
+    with torch.no_grad():
+        pair = replace(loaded(torch.float64), draft=exit.model_of(target, net, after))
+    questions = [prompt.text for prompt in shipped_prompts("chat", "test")[:4]]
+    given: dict[str, Any] = {"max_tokens": 16, "temperature": 0, "chat": True}
+    fast, plain = (pair.generate(questions, **given, **more) for more in (options, {"gamma": 0}))
+    assert [run.tokens for run in fast] == [run.tokens for run in plain]
+    assert any(block.accepted for run in fast for block in run.blocks)
 
 
 @pytest.mark.slow

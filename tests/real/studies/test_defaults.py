@@ -16,6 +16,7 @@ import real.studies.compare.from_python
 import real.studies.compare.subject
 from real import TINY
 from real.origin import Origin
+from real.studies.compare.command import usual_of
 
 
 @pytest.mark.parametrize("words", ["", "--rule tokenwise,block", "--gamma 2 --chat"])
@@ -36,5 +37,5 @@ def test_defaults_of_smollm2_are_the_commands(words: str, monkeypatch: pytest.Mo
     what = real.compare(named, **given).record["provenance"]
     alike = found[0].keys() - {"date", "command", "threads"}
     assert {key: what.get(key) for key in alike} == json.loads(json.dumps({key: found[0][key] for key in alike}))
-    assert (what["prompt_set"], what["prompts"]) == ("chat:test", 24)
+    assert (what["prompt_set"], what["prompts"]) == ("chat:test", usual_of("smollm2").prompts)
     assert what.get("timed_prompts") == (None if "rule" in words else 3)
