@@ -33,8 +33,10 @@ TTFT_MS = 58.1731
 def table() -> str:
     """Return predicted beside measured, one row for each cell."""
     rows = [
-        ["clients", "plain, predicted", "measured", "with drafts, predicted", "measured"]
-        + ["speedup, predicted", "measured", "error"]
+        [
+            *("clients", "plain, predicted", "measured", "with drafts, predicted", "measured"),
+            *("speedup, predicted", "measured", "error"),
+        ]
     ]
     for cell in CELLS:
         options = PlanOptions(
@@ -51,8 +53,15 @@ def table() -> str:
         speedup, measured = answer["speedup"], cell.drafted / cell.plain
         interval = f"{speedup['value']:.2f} [{speedup['low']:.2f}, {speedup['high']:.2f}]"
         rows.append(
-            [str(cell.clients), f"{answer['plain_tokens_per_s']:.0f}", f"{cell.plain:.0f}"]
-            + [f"{answer['speculative_tokens_per_s']:.0f}", f"{cell.drafted:.0f}"]
-            + [interval, f"{measured:.2f}", f"{speedup['value'] / measured - 1:+.1%}"]
+            [
+                str(cell.clients),
+                f"{answer['plain_tokens_per_s']:.0f}",
+                f"{cell.plain:.0f}",
+                f"{answer['speculative_tokens_per_s']:.0f}",
+                f"{cell.drafted:.0f}",
+                interval,
+                f"{measured:.2f}",
+                f"{speedup['value'] / measured - 1:+.1%}",
+            ]
         )
     return markdown(rows)
