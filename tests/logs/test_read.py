@@ -260,6 +260,7 @@ def test_what_is_no_log_is_refused_in_a_line(case: str, tmp_path: Path) -> None:
 def test_the_folder_is_the_list() -> None:
     assert {module.NAME for module in engines()} == {
         "vLLM",
+        "serving benchmark",
         "SGLang",
         "llama.cpp",
         "TensorRT-LLM",

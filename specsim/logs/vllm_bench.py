@@ -1,0 +1,130 @@
+"""Results of `vllm bench serve` and SGLang's `bench_serving`: an object of JSON a run, with means of latencies.
+
+Seen in vLLM 0.11 to 0.24 (vllm/benchmarks/serve.py) and in Modular's `benchmark_serving`, which writes the same keys:
+`spec_decode_*` are differences of the server's counters over the run, `acceptance_rate` in percent, rates by position
+of all blocks. SGLang writes one mean, `accept_length`, null where its server does not speculate. `mean_tpot_ms` is the
+mean over requests of an answer's time per further token: with drafts, too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from specsim.base.reading import json_values
+from specsim.latency import Timing
+from specsim.logs.record import DENSE, EngineLog, check_counts, fields, number, whole
+
+NAME = "serving benchmark"
+EXPECTS = "JSON with mean_tpot_ms and total_output_tokens"
+COUNTS = ("spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens")
+MEAN = "accept_length"
+LENGTH, RATE = "spec_decode_acceptance_length", "spec_decode_acceptance_rate"
+BY_POSITION = "spec_decode_per_position_acceptance_rates"
+# What printed means may differ by from those of the counts: three digits are kept by some who post results.
+CLOSE = 5e-3
+# Steps without a draft are told from the ends of answers only beyond this share of all tokens.
+SURE = 0.02
+
+
+def knows(text: str) -> bool:
+    """Return whether a file is of this format."""
+    return '"mean_tpot_ms"' in text and '"total_output_tokens"' in text and text.lstrip()[:1] in "[{"
+
+
+def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    """Return the runs of a file, which holds several if results were appended."""
+    values = json_values(text, source)
+    many = len(values) > 1
+    return tuple(_run(value, f"{source}, run {i}" if many else source) for i, value in enumerate(values, 1))
+
+
+def _run(value: Any, source: str) -> EngineLog:
+    """Return one run."""
+    held = fields(value, source)
+    completed = whole(_number(held, "completed", source), f"{source}: completed")
+    if completed < 1:
+        raise ValueError(f"{source}: no request was completed; expected one or more")
+    written = _number(held, "total_output_tokens", source)
+
+    # Times: of a further token, as the mean over requests; requests in service by Little's law.
+    spread = _number(held, "std_tpot_ms", source) if "std_tpot_ms" in held else None
+    error = None if spread is None or completed < 2 else spread / 1e3 / math.sqrt(completed)
+    token = Timing(_number(held, "mean_tpot_ms", source) / 1e3, error)
+    in_all_ms = (
+        _number(held, "mean_e2el_ms", source)
+        if "mean_e2el_ms" in held
+        else _number(held, "mean_ttft_ms", source) + 1e3 * token.value * max(written / completed - 1, 0)
+    )
+    duration = _number(held, "duration", source)
+    if not duration:
+        raise ValueError(f"{source}: duration is 0; expected the seconds of the run")
+    batch = completed * in_all_ms / 1e3 / duration
+    notes = ["the time of a token is the mean over requests and includes prompts that were read in between"]
+    failed = held.get("failed")
+    if failed:
+        notes.append(f"{failed} failed requests are left out")
+    run = EngineLog(
+        NAME, source, speculating=False, model=str(held.get("model_id") or ""), batch=batch, token=token,
+        notes=tuple(notes),
+    )  # fmt: skip
+    if held.get(MEAN) is not None:
+        tau = Timing(_number(held, MEAN, source))
+        words = f"{MEAN} is a mean alone: drafts and steps are not counted"
+        return check_counts(run._replace(speculating=True, tau=tau, notes=(*run.notes, words), coverage=None))
+    if not any(name.startswith("spec_decode_") for name in held):
+        return check_counts(run)
+    return check_counts(_with_drafts(run, held, written, completed))
+
+
+def _with_drafts(run: EngineLog, held: dict[str, Any], written: float, completed: int) -> EngineLog:
+    """Return a run with its counts of drafts; ValueError where they contradict each other."""
+    missing = [name for name in COUNTS if held.get(name) is None]
+    if missing:
+        raise ValueError(
+            f"{run.source} has spec_decode fields, but not {', '.join(missing)}: without counts nothing is known of "
+            "the acceptance's error; expected the file as `vllm bench serve --save-result` writes it"
+        )
+    blocks, drafted, accepted = (whole(_number(held, name, run.source), f"{run.source}: {name}") for name in COUNTS)
+    run = run._replace(speculating=True, blocks=blocks, drafted=drafted, accepted=accepted)
+    if not blocks:
+        return run._replace(notes=(*run.notes, "speculation is on, and nothing was drafted"))
+    for name, printed in ((LENGTH, 1 + accepted / blocks), (RATE, 100 * accepted / drafted if drafted else 0.0)):
+        if held.get(name) is not None and abs(_number(held, name, run.source) - printed) > CLOSE * max(printed, 1):
+            raise ValueError(f"{run.source}: {name} is {held[name]}, but the counts give {printed:.4g}; they differ")
+
+    # Blocks that kept draft 1, 2, ...: rates of all blocks, whose product with their number is a count.
+    kept: tuple[int, ...] = ()
+    rates = held.get(BY_POSITION) or []
+    if rates:
+        place = f"{run.source}: {BY_POSITION}"
+        if not isinstance(rates, list):
+            raise ValueError(f"{place} is {str(rates)[:40]!r}; expected a list of rates")
+        kept = tuple(round(blocks * number(str(rate), f"{place}[{i}]")) for i, rate in enumerate(rates))
+        if abs(sum(kept) - accepted) > CLOSE * max(accepted, 1):
+            kept, words = (), f"{BY_POSITION} sum to {sum(kept)} accepted drafts, the count is {accepted}: not read"
+            run = run._replace(notes=(*run.notes, words))
+        elif sum(kept) != accepted:
+            kept = (kept[0] + accepted - sum(kept), *kept[1:])
+    return run._replace(length=drafted / blocks, kept=kept, coverage=_coverage(blocks, accepted, written, completed))
+
+
+def _coverage(blocks: int, accepted: int, written: float, completed: int) -> float | None:
+    """Return the share of decoding steps that had a draft; None where the file does not say it.
+
+    The first token of an answer comes from its prompt; what blocks did not write came from steps without a draft. An
+    answer that ends inside its last block cuts off drafts that were counted: a block's mean of them at most.
+    """
+    further = written - completed
+    without = further - blocks - accepted
+    if without > SURE * further:
+        return blocks / (blocks + without)
+    most = without + completed * accepted / blocks
+    return 1.0 if most <= (1 - DENSE) * blocks else None
+
+
+def _number(held: dict[str, Any], name: str, source: str) -> float:
+    """Return a number of a result; ValueError if it is missing, or none."""
+    if held.get(name) is None or isinstance(held[name], (str, bool, list, dict)):
+        raise ValueError(f"{source}: {name} is {str(held.get(name))[:40]}; expected a number")
+    return number(str(held[name]), f"{source}: {name}")
