@@ -1,7 +1,8 @@
 """Checks of rules: does a file keep the contract of its family, and is it what it states?
 
-`specsim check` runs them on a rule of one's own. Most are exact (every draw of a sampler in rationals), others have
-a stated false-alarm rate. For each there is a wrong rule in ``tests/mutants`` that it catches.
+`specsim check` runs them on a user's rule. Most are exact (every draw of a sampler in rationals),
+others have a stated false-alarm rate. For each there is a wrong rule in ``tests/mutants`` that it
+catches.
 """
 
 from specsim.checks.chain import CHAIN_CHECKS

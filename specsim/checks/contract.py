@@ -1,4 +1,4 @@
-"""What a module must have to be a rule, or of another family: names, parameters, and a theorem that exists."""
+"""The contract of a rule, or of a module of another family: names, parameters, and a theorem that exists."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ OPTIONS: dict[str, type] = {
     "control": ControllerOptions,
     "objective": ObjectiveOptions,
 }
-OF_THEIR_OWN = ("process", "control", "objective")  # families whose modules are no rules of theirs
-NOTES = Path(__file__).parents[2] / "proofs"  # in a checkout; an installed package has none
+# Families whose modules are not called rules.
+OF_THEIR_OWN = ("process", "control", "objective")
+# Notes on theorems in a checkout; an installed package has none.
+NOTES = Path(__file__).parents[2] / "proofs"
 
 
 def same_names(module: ModuleType, protocol: type) -> None:
@@ -67,7 +69,7 @@ def same_names(module: ModuleType, protocol: type) -> None:
 
 
 def misnamed(module: ModuleType) -> str:
-    """What is wrong with the functions and parameters that a module need not have, in words; nothing if all is well."""
+    """Return in words what is wrong with optional functions and with parameters; an empty text if all is well."""
     for name, function in inspect.getmembers(OPTIONS[discover.family_of(module)], inspect.isfunction):
         if name.startswith("_") or not hasattr(module, name):
             continue
@@ -80,7 +82,7 @@ def misnamed(module: ModuleType) -> str:
 
 
 def missing(module: ModuleType, protocol: type) -> str:
-    """What the module lacks of a Protocol, in words; nothing if it has all."""
+    """Return in words what the module lacks of a Protocol; an empty text if it has all."""
     for name in protocol.__annotations__:
         if not hasattr(module, name):
             return f"constant {name} is missing"
@@ -95,15 +97,18 @@ def missing(module: ModuleType, protocol: type) -> str:
 
 
 def _other_parameters(module: ModuleType, name: str, function: Callable[..., object]) -> str:
-    """What the module's function takes, if it is not what that of the Protocol takes, in words."""
+    """Return in words how a function's parameters differ from the Protocol's; an empty text if they do not."""
     wanted = list(inspect.signature(function).parameters)[1:]
-    found = list(inspect.signature(getattr(module, name)).parameters)
-    return "" if found[: len(wanted)] == wanted else f"{name}{found} should take {wanted}"
+    parameters = list(inspect.signature(getattr(module, name)).parameters)
+    return "" if parameters[: len(wanted)] == wanted else f"{name}{parameters} should take {wanted}"
 
 
 def theorems(notes: Path = NOTES) -> list[str]:
-    """What a rule may name as THEOREM: "open", or a note in proofs/; without that folder, what a shipped rule names."""
-    found = {path.name[:3] for path in notes.glob("T[0-9][0-9]_*.md")}
-    having = ("step", "chain", "tree", "coupled", *OF_THEIR_OWN)
-    shipped = {rule.THEOREM for family in having for rule in discover.rules(family).values()}
-    return sorted({"open"} | (found or shipped))
+    """Return the values that THEOREM may have: "open", and the notes in proofs/.
+
+    Without that folder, those that shipped rules name.
+    """
+    noted = {path.name[:3] for path in notes.glob("T[0-9][0-9]_*.md")}
+    families = ("step", "chain", "tree", "coupled", *OF_THEIR_OWN)
+    shipped = {rule.THEOREM for family in families for rule in discover.rules(family).values()}
+    return sorted({"open"} | (noted or shipped))

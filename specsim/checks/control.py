@@ -1,4 +1,4 @@
-"""Conformance checks of controllers: does stopping keep the law, who is seen, do texts heed each other?"""
+"""Conformance checks of controllers: does stopping keep the law, what is seen, are texts independent?"""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ from specsim.exact.small_laws import rational_table
 from specsim.types import Array, Controller, ControllerOptions, Signals
 from specsim.verify.chain import block, tokenwise
 
-RULES = (tokenwise, block)  # the target goes on as it is after their blocks
-SHAPES = ((2, 4, 3), (3, 3, 2))  # tokens, length of the text, drafts of a block at most
-TEXTS, BLOCKS, DRAFTS = 6, 8, 5  # of runs on drawn signals
+# Rules after whose blocks the target goes on unchanged.
+RULES = (tokenwise, block)
+# Tokens, length of the text, and largest number of drafts of a block.
+SHAPES = ((2, 4, 3), (3, 3, 2))
+# Texts, blocks, and largest number of drafts of a block, of runs on drawn signals.
+TEXTS, BLOCKS, DRAFTS = 6, 8, 5
+# Makes an array of a library of a NumPy one.
 Kind = Callable[[Array], Array]
 
 
@@ -40,8 +44,8 @@ def sees_the_draft_only(controller: ModuleType) -> None:
         if not hasattr(controller, name):
             continue
         wanted = list(inspect.signature(functions[name]).parameters)[1:]
-        found = list(inspect.signature(getattr(controller, name)).parameters)
-        assert found == wanted, f"{name} takes {', '.join(found)}; a controller's takes {', '.join(wanted)}"
+        parameters = list(inspect.signature(getattr(controller, name)).parameters)
+        assert parameters == wanted, f"{name} takes {', '.join(parameters)}; a controller's takes {', '.join(wanted)}"
 
 
 def stopping_keeps_the_law(controller: ModuleType) -> None:
@@ -51,27 +55,27 @@ def stopping_keeps_the_law(controller: ModuleType) -> None:
         target, draft = (rational_table(np.random.default_rng([seed, i]), vocab, length) for i in range(2))
         wanted = {text: mass for text, mass in target_law(target, length).items() if mass}
         for params, rule in itertools.product(discover.process_cases(controller), RULES):
-            found = controlled_text.law(discover.with_params(controller, params), rule, target, draft, length, most)
-            off = sum(abs(found.get(text, 0) - wanted.get(text, 0)) for text in found.keys() | wanted.keys()) / 2
+            law = controlled_text.law(discover.with_params(controller, params), rule, target, draft, length, most)
+            off = sum(abs(law.get(text, 0) - wanted.get(text, 0)) for text in law.keys() | wanted.keys()) / 2
             what = f"{vocab} tokens, {length} places, {params}, {discover.name_of(rule)}"
             assert off == 0, f"{what}: the law of the text is off by {off} (TV)"
 
 
 def states_are_values(controller: ModuleType) -> None:
-    """What is made of a state leaves it as it is: asked again with the same, a controller says the same."""
+    """A new state leaves the old one unchanged: asked twice alike, a controller answers alike."""
     for params in discover.process_cases(controller):
-        own = discover.with_params(controller, params)
-        once, twice = (_lengths(own, range(TEXTS), again=again) for again in (False, True))
+        configured = discover.with_params(controller, params)
+        once, twice = (_lengths(configured, range(TEXTS), again=again) for again in (False, True))
         assert (once == twice).all(), f"{params}: lengths change when every question is asked twice"
 
 
 def batches(controller: ModuleType) -> None:
     """Texts that are drafted together get the lengths that each gets alone; some stop before others."""
     for params in discover.process_cases(controller):
-        own = discover.with_params(controller, params)
-        together = _lengths(own, range(TEXTS))
+        configured = discover.with_params(controller, params)
+        together = _lengths(configured, range(TEXTS))
         for i in range(TEXTS):
-            alone = _lengths(own, [i])[:, 0]
+            alone = _lengths(configured, [i])[:, 0]
             assert (together[:, i] == alone).all(), f"{params}: {together[:, i]} drafts in a batch, {alone} alone"
 
 
@@ -82,56 +86,61 @@ def same_on_torch(controller: ModuleType) -> None:
     import torch
 
     for params in discover.process_cases(controller):
-        own = discover.with_params(controller, params)
-        numpy, found = (_lengths(own, range(TEXTS), kind=kind) for kind in (np.asarray, torch.tensor))
-        assert (found == numpy).all(), f"{params}: other lengths on torch than in NumPy"
+        configured = discover.with_params(controller, params)
+        in_numpy, on_torch = (_lengths(configured, range(TEXTS), kind=kind) for kind in (np.asarray, torch.tensor))
+        assert (on_torch == in_numpy).all(), f"{params}: other lengths on torch than in NumPy"
 
 
 def _no_bound(controller: ModuleType) -> None:
+    """Skip controllers that know what will be accepted, which no decode loop can tell them."""
     if discover.controller_facts(controller).bound:
         raise Skipped("the module says BOUND = True: it is told what will be kept, which no decode loop can be")
 
 
 def _lengths(controller: ModuleType, texts: Any, *, kind: Kind = np.asarray, again: bool = False) -> Array:
-    """Drafts (blocks, texts) of each block, along the same signals and fates in whatever company; one text has no axis.
+    """Return the drafts (blocks, texts) of each block, along signals and fates that depend on the text alone.
 
-    `again`: everything is asked twice, and the second answer counts.
+    A single text has no axis. With `again` everything is asked twice, and the second answer counts.
     """
     shape = (len(texts),) if len(texts) > 1 else ()
     sees = discover.controller_facts(controller).see
-    state, out = controller.start(shape), []
+    state, lengths = controller.start(shape), []
     for number in range(BLOCKS):
+        # Draft until every text has stopped.
         drafted, going = np.ones(len(texts), dtype=np.int64), np.ones(len(texts), dtype=bool)
         for place in range(1, DRAFTS):
-            told = _signals(texts, number, place, shape, kind)
+            signals = _signals(texts, number, place, shape, kind)
             for _ in range(1 + again):
-                seen = controller.see(state, told) if sees else state
-                goes = np.reshape(host(controller.more(seen, told)), len(texts)) > 0
+                seen = controller.see(state, signals) if sees else state
+                goes = np.reshape(host(controller.more(seen, signals)), len(texts)) > 0
             state, going = seen, going & goes
             drafted = drafted + going
             if not going.any():
                 break
+
+        # The controller learns how many drafts were accepted, a random number.
         fates = ((np.random.default_rng([2, i, number]), n) for i, n in zip(texts, drafted, strict=True))
-        kept = np.array([rng.integers(0, n + 1) for rng, n in fates])
-        fate = [kind(w.reshape(shape)) for w in (kept, drafted)]
+        accepted = np.array([rng.integers(0, n + 1) for rng, n in fates])
+        fate = [kind(numbers.reshape(shape)) for numbers in (accepted, drafted)]
         for _ in range(1 + again):
             learned = controller.learn(state, *fate)
         state = learned
-        out.append(drafted)
-    return np.array(out)
+        lengths.append(drafted)
+    return np.array(lengths)
 
 
 def _signals(texts: Any, number: int, place: int, shape: tuple[int, ...], kind: Kind) -> Signals:
-    """Signals of one draft of each text, drawn by (text, block, draft)."""
+    """Return the signals of one draft of each text, drawn by (text, block, draft)."""
     rows = []
     for i in texts:
         rng = np.random.default_rng([1, i, number, place])
         rows.append((np.sort(rng.dirichlet(np.full(12, 0.15)))[::-1], rng.random()))
+    # The largest probabilities, the entropy, and the probability of the token that is drawn.
     top = np.array([row[:10] for row, _ in rows])
     entropy = np.array([-(row[row > 0] * np.log(row[row > 0])).sum() for row, _ in rows])
-    own = np.array([row[int(np.searchsorted(row.cumsum(), u * row.sum()))] for row, u in rows])
+    drawn = np.array([row[int(np.searchsorted(row.cumsum(), u * row.sum()))] for row, u in rows])
     where = np.full(len(rows), place)
-    return Signals(kind(top.reshape(*shape, 10)), *(kind(w.reshape(shape)) for w in (entropy, where, own)))
+    return Signals(kind(top.reshape(*shape, 10)), *(kind(w.reshape(shape)) for w in (entropy, where, drawn)))
 
 
 CONTROL_CHECKS: dict[str, Check] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from types import ModuleType
@@ -18,17 +19,19 @@ from specsim.types import Array, CoupledRule
 from specsim.verify.hits import draft_tuples
 
 F = Fraction
-SYMBOLS = 4  # variates in all, up to which whole grids are run; beyond, one pair of laws
+# Largest number of variates for which whole grids are run; beyond, the rule runs on one pair of
+# laws.
+SYMBOLS = 4
 PAIR = np.array([F(1, 6), F(1, 3), F(1, 2)]), np.array([F(3, 4), F(0), F(1, 4)])
 
 
 def counts(rule: ModuleType, most: int = 3) -> tuple[int, ...]:
-    """The numbers of drafts that a rule is tried with."""
+    """Return the numbers of drafts that a rule is tried with."""
     return discover.facts(rule).counts or tuple(range(1, most + 1))
 
 
 def cases(rule: ModuleType) -> Iterator[tuple[Array, Array, int]]:
-    """(p, q, K) on which the sampler is run on symbols."""
+    """Yield the (p, q, K) on which the sampler is run on symbols."""
     for vocab, denominator in ((2, 3), (3, 2)):
         for p, q in zip(*grid(vocab, denominator), strict=True):
             yield from ((p, q, k) for k in counts(rule, 2) if rule.races(k) * vocab <= SYMBOLS)
@@ -46,8 +49,8 @@ def output_is_target(rule: ModuleType) -> None:
     """The token's law is p, whatever q is: by running the sampler on symbols."""
     for p, q, k in cases(rule):
         law = coupled.sampled(rule, p, q, k)
-        found = [sum((m for (_, y), m in law.items() if y == v), F(0)) for v in range(len(p))]
-        assert found == p.tolist(), f"p={written(p)}, q={written(q)}, K={k}: the token has law {written(found)}"
+        masses = [sum((mass for (_, y), mass in law.items() if y == token), F(0)) for token in range(len(p))]
+        assert masses == p.tolist(), f"p={written(p)}, q={written(q)}, K={k}: the token has law {written(masses)}"
 
 
 @in_fractions
@@ -55,12 +58,13 @@ def drafts_follow_scheme(rule: ModuleType) -> None:
     """The drafts are drawn as DRAFTS says, tuple by tuple."""
     scheme = discover.find("draft", rule.DRAFTS)
     for p, q, k in cases(rule):
-        law, found = coupled.sampled(rule, p, q, k), dict[tuple[int, ...], Fraction]()
-        for (drafts, _), mass in law.items():
-            found[drafts] = found.get(drafts, F(0)) + mass
+        by_drafts = dict[tuple[int, ...], Fraction]()
+        for (drafts, _), mass in coupled.sampled(rule, p, q, k).items():
+            by_drafts[drafts] = by_drafts.get(drafts, F(0)) + mass
         tuples = draft_tuples(len(q), k)
-        wanted = {tuple(map(int, x)): m for x, m in zip(tuples, scheme.probability(q, tuples, k), strict=True) if m}
-        assert found == wanted, f"q={written(q)}, K={k}: drafts follow {found}, not {wanted}"
+        chances = zip(tuples, scheme.probability(q, tuples, k), strict=True)
+        wanted = {tuple(map(int, x)): chance for x, chance in chances if chance}
+        assert by_drafts == wanted, f"q={written(q)}, K={k}: drafts follow {by_drafts}, not {wanted}"
 
 
 @in_fractions
@@ -68,9 +72,12 @@ def acceptance_is_exact(rule: ModuleType) -> None:
     """P(the token is y, and drafted) is `hits`, for every y, as rationals."""
     for p, q, k in cases(rule):
         law = coupled.sampled(rule, p, q, k)
-        found = [sum((m for (x, y), m in law.items() if y == v and v in x), F(0)) for v in range(len(p))]
+        hits = [F(0)] * len(p)
+        for (drafts, token), mass in law.items():
+            if token in drafts:
+                hits[token] += mass
         stated = rule.hits(p, q, k).tolist()
-        assert found == stated, f"p={written(p)}, q={written(q)}, K={k}: hits {written(found)}, not {written(stated)}"
+        assert hits == stated, f"p={written(p)}, q={written(q)}, K={k}: hits {written(hits)}, not {written(stated)}"
 
 
 def drafter_invariant(rule: ModuleType) -> None:
@@ -113,6 +120,7 @@ def below_optimum(rule: ModuleType) -> None:
 
 
 def _grids(rule: ModuleType) -> Iterator[tuple[Array, Array, int]]:
+    """Yield all pairs of laws of a grid, with the numbers of drafts."""
     for vocab, denominator in ((2, 4), (3, 3)):
         yield from ((*grid(vocab, denominator), k) for k in counts(rule))
 
@@ -121,7 +129,8 @@ def edges(rule: ModuleType) -> None:
     """At u = 0 and u = 1 - ulp, and with one variate of each, only tokens of positive probability."""
     for vocab in (1, 2, 5):
         for name, p, q in edge_laws(vocab):
-            for k, dtype in ((k, dtype) for k in counts(rule, min(vocab, 2)) for dtype in (np.float64, np.float32)):
+            for k, dtype in itertools.product(counts(rule, min(vocab, 2)), (np.float64, np.float32)):
+                # All 1 - ulp; all 0; and 0 for one token, else 1 - ulp.
                 shape = (vocab + 2, rule.races(k), vocab)
                 u = np.full(shape, LAST_UNIFORM)
                 u[0] = 0
@@ -143,9 +152,9 @@ def batches(rule: ModuleType) -> None:
         drafts, hits = rule.propose(q, e, k), rule.hits(p, q, k)
         token = rule.verify(p, drafts, e)
         for i in range(8):
-            one = rule.propose(q[i], e[i], k)
-            assert one.tolist() == drafts[i].tolist(), "propose mixes the rows of a batch"
-            assert int(rule.verify(p[i], one, e[i])) == int(token[i]), "verify mixes the rows of a batch"
+            alone = rule.propose(q[i], e[i], k)
+            assert alone.tolist() == drafts[i].tolist(), "propose mixes the rows of a batch"
+            assert int(rule.verify(p[i], alone, e[i])) == int(token[i]), "verify mixes the rows of a batch"
             close(rule.hits(p[i], q[i], k), hits[i], "hits of a row, and of a batch")
 
 
@@ -155,7 +164,8 @@ def floats_follow_fractions(rule: ModuleType) -> None:
     for vocab in (3, 9):
         p, q = random_laws(vocab, 12, seed=vocab)
         for k in counts(rule):
-            u, exact = rational_uniforms((12, rule.races(k), vocab), seed=k)  # any numbers can be variates
+            # Any positive numbers can be variates.
+            u, exact = rational_uniforms((12, rule.races(k), vocab), seed=k)
             u, exact = u + 2.0**-20, exact + F(1, 2**20)
             x, wanted = rule.propose(q.astype(float), u, k), rule.propose(q, exact, k)
             assert (x == wanted).all(), f"V={vocab} K={k}: other drafts in float64 than in Fractions"
@@ -163,8 +173,8 @@ def floats_follow_fractions(rule: ModuleType) -> None:
             assert (y == rule.verify(p, wanted, exact)).all(), f"V={vocab} K={k}: another token than in Fractions"
             for name in ("hits", "bound"):
                 function = getattr(rule, name)
-                found = function(p[:4].astype(float), q[:4].astype(float), k)
-                close(found, function(p[:4], q[:4], k), f"V={vocab} K={k}: {name}")
+                value = function(p[:4].astype(float), q[:4].astype(float), k)
+                close(value, function(p[:4], q[:4], k), f"V={vocab} K={k}: {name}")
 
 
 def same_on_every_backend(rule: ModuleType) -> None:
@@ -174,6 +184,7 @@ def same_on_every_backend(rule: ModuleType) -> None:
     races = rule.races(k)
 
     def kernel(p: Array, q: Array, u: Array) -> tuple[Array, ...]:
+        """Return drafts and token from variates."""
         e = u.reshape((*u.shape[:-1], races, 7))
         drafts = rule.propose(q, e, k)
         return (*(drafts[..., i] for i in range(k)), rule.verify(p, drafts, e))

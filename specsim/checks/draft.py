@@ -23,20 +23,20 @@ from specsim.verify.hits import draft_tuples
 
 
 def counts(scheme: ModuleType, most: int = 3) -> tuple[Any, ...]:
-    """The numbers of drafts a scheme is tried with: those it draws, or the laws of N where it draws their number."""
+    """Return the numbers of drafts that a scheme is tried with, or laws of N where it draws their number."""
     facts = discover.scheme_facts(scheme)
     return LAWS_OF_N if facts.random_number else facts.counts or tuple(range(1, most + 1))
 
 
 def handed(scheme: ModuleType, q: Array, num_drafts: Any) -> Array:
-    """What the scheme draws from: q, or a law for each draft, (..., K, V), where the scheme says PER_DRAFT."""
+    """Return what the scheme draws from: q, or a law for each draft, (..., K, V), if the scheme says PER_DRAFT."""
     if not discover.scheme_facts(scheme).per_draft:
         return q
     return np.stack([np.roll(q, k, axis=-1) for k in range(num_drafts)], axis=-2)
 
 
 def arrays_of_tokens(vocab: int, num_drafts: Any) -> Array:
-    """Every array that might be drawn: K tokens, or up to `limit` of them, where none is -1."""
+    """Return every array that might be drawn: K tokens, or up to `limit` of them, where none is -1."""
     if isinstance(num_drafts, Draws):
         return draft_tuples(vocab + 1, num_drafts.limit) - 1
     return draft_tuples(vocab, num_drafts)
@@ -55,10 +55,13 @@ def draws_follow_probability(scheme: ModuleType) -> None:
             law = rational.law(partial(_draw, scheme, q, num_drafts))
             tuples = arrays_of_tokens(vocab, num_drafts)
             wanted = {tuple(map(int, x)): scheme.probability(q, x, num_drafts) for x in tuples}
-            assert law == {x: Fraction(m) for x, m in wanted.items() if m}, f"q={q}: draws follow {law}, not {wanted}"
+            assert law == {x: Fraction(mass) for x, mass in wanted.items() if mass}, (
+                f"q={q}: draws follow {law}, not {wanted}"
+            )
 
 
 def _draw(scheme: ModuleType, q: Array, num_drafts: Any, fork: rational.Fork) -> tuple[int, ...]:
+    """Return the drafts of one run."""
     return tuple(int(t) for t in scheme.draw(q, fork.uniforms(scheme.uniforms(num_drafts)), num_drafts))
 
 
@@ -93,9 +96,10 @@ def floats_follow_fractions(scheme: ModuleType) -> None:
         u, exact_u = rational_uniforms((30, scheme.uniforms(num_drafts)), seed=vocab)
         tokens, wanted = scheme.draw(q.astype(float), u, num_drafts), scheme.draw(q, exact_u, num_drafts)
         assert (tokens == wanted).all(), f"V={vocab} K={num_drafts}: other tokens in float64 than in Fractions"
-        found, exact = (scheme.probability(rows, wanted, num_drafts) for rows in (q.astype(float), q))
-        close(found, exact, "probability")
-        few = counts(scheme)[-1]  # a sum over tuples, for some schemes
+        plain, exact = (scheme.probability(rows, wanted, num_drafts) for rows in (q.astype(float), q))
+        close(plain, exact, "probability")
+        # `within` is a sum over tuples, for some schemes.
+        few = counts(scheme)[-1]
         q, members = handed(scheme, random_laws(vocab, 30, seed=vocab)[0], few), np.arange(vocab) % 3 < 2
         close(scheme.within(q.astype(float), members, few), scheme.within(q, members, few), "within")
 

@@ -23,6 +23,7 @@ from specsim.discover import Rule
 from specsim.exact.family_verdicts import try_siblings, verified_schemes
 from specsim.verify.lookup import step_told
 
+# Name -> check.
 Checks = Mapping[str, Check]
 _FAMILIES: dict[str, Checks] = {
     "step": STEP_CHECKS,
@@ -37,7 +38,7 @@ _FAMILIES: dict[str, Checks] = {
 
 
 def family_checks(family: str) -> Checks:
-    """The checks of a family by name.
+    """Return the checks of a family by name.
 
     Parameters
     ----------
@@ -78,9 +79,10 @@ def check_rule(
 ) -> list[Finding]:
     """Run every check of a family on a module; after a broken contract, no other.
 
-    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees; 6 variates for coupled rules;
-    4 places of 2 tokens for processes; texts of 4 tokens for controllers; batches of 2 rows for objectives), against
-    Fractions up to V = 24, K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for larger sizes passes.
+    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees; 6
+    variates for coupled rules; 4 places of 2 tokens for processes; texts of 4 tokens for
+    controllers; batches of 2 rows for objectives), against Fractions up to V = 24, K = 5, gamma =
+    8, beyond that not at all: a rule that is wrong only for larger sizes passes.
 
     Parameters
     ----------
@@ -119,7 +121,8 @@ def check_rule(
 
 
 def with_step(rule: ModuleType, family: str, step: Rule | None, params: Mapping[str, Any] | None = None) -> ModuleType:
-    """A tree rule with its step rule settled: what it says of itself is then what holds for any lossless step rule."""
+    """Return a tree rule with its step rule settled; the facts that it states hold for any lossless step rule."""
+    # Other families have no step rule.
     if family != "tree":
         for name, value in (("step", step), ("step_params", params)):
             if value is not None:
@@ -127,32 +130,37 @@ def with_step(rule: ModuleType, family: str, step: Rule | None, params: Mapping[
                     f"{family} rule {discover.name_of(rule)!r} asks for no step rule, got {name}={shown(value)}"
                 )
         return rule
-    told = step_told(rule, step, params)
-    if not told:
+    options = step_told(rule, step, params)
+    if not options:
         return rule
-    chosen = discover.find("step", told["step"])
+
+    # A lossless step rule, and the schemes that the two verify; an error says why there is none.
+    chosen = discover.find("step", options["step"])
     if discover.facts(chosen).bias:
         name = discover.name_of(chosen)
         raise ValueError(f"step {name!r} is lossy, and a tree rule states no bias to hold it to; guarantee computes it")
-    schemes = verified_schemes(rule, told)
-    try_siblings(rule, schemes[0], told)  # says why, if it verifies none
-    own = ModuleType(rule.__name__, rule.__doc__)
-    vars(own).update(
+    schemes = verified_schemes(rule, options)
+    try_siblings(rule, schemes[0], options)
+
+    # Of one draft a step rule need not be rejection: there is no chain rule that it is on a path.
+    settled = ModuleType(rule.__name__, rule.__doc__)
+    vars(settled).update(
         vars(rule),
-        prepare=partial(rule.prepare, **told),
-        uniforms=partial(rule.uniforms, **told),
+        prepare=partial(rule.prepare, **options),
+        uniforms=partial(rule.uniforms, **options),
         CHILDREN=tuple(schemes),
         STEPS=dict.fromkeys(schemes, chosen),
-        CHAIN=None,  # a step rule need not be rejection where there is one draft
+        CHAIN=None,
         EXACT=rule.EXACT and chosen.EXACT,
     )
-    return own
+    return settled
 
 
 def findings(module: ModuleType, family: str) -> Iterator[Finding]:
-    """What `check_rule` returns, each as soon as its check is done: some take a minute."""
+    """Yield the findings of `check_rule`, each as soon as its check is done: some take a minute."""
     for name, check in family_checks(family).items():
         finding = find(name, check, module)
         yield finding
+        # Without its names every other check would only raise AttributeError.
         if name == "contract" and finding.failed:
-            return  # without its names every other check would only raise AttributeError
+            return

@@ -1,8 +1,9 @@
-"""Exact numbers with logarithms and a gradient: what objectives are made of, so that their gradients compare with ==.
+"""Exact numbers with logarithms and a gradient: objectives run on them, so that gradients compare with ==.
 
-A number is a + sum_n c_n log n over primes n, with rational a and c_n: logarithms of primes are linearly independent
-over the rationals, so two are equal iff their coefficients are. With it goes a gradient, a tuple of such numbers.
-NumPy's exp, log and sqrt of object arrays call methods of that name: code written on arrays runs on these as it is.
+A number is a + sum_n c_n log n over primes n, with rational a and c_n: logarithms of primes are
+linearly independent over the rationals, so two are equal iff their coefficients are. With it goes a
+gradient, a tuple of such numbers. NumPy's exp, log and sqrt of object arrays call methods of that
+name: code written on arrays runs on these as it is.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import numpy as np
 
 from specsim.types import Array
 
-Terms = dict[int, Fraction]  # 1 -> the rational part, prime n -> the coefficient of log n; no zeros
-ONE = 1  # the key of the rational part
+# 1 -> the rational part, prime n -> the coefficient of log n; no zeros.
+Terms = dict[int, Fraction]
+# The key of the rational part.
+ONE = 1
 
 
 class NoValue(ArithmeticError):
@@ -39,7 +42,7 @@ class Number:
 
     @staticmethod
     def of(value: Any) -> Number:
-        """A rational number, whose gradient is 0."""
+        """Return a rational number, whose gradient is 0."""
         if isinstance(value, Number):
             return value
         if isinstance(value, np.generic):
@@ -49,11 +52,11 @@ class Number:
         return Number({ONE: Fraction(value)} if value else {})
 
     def detach(self) -> Number:
-        """The same number as a constant."""
+        """Return the number as a constant."""
         return Number(self.value)
 
     def rational(self) -> Fraction:
-        """The number, if it has no logarithms."""
+        """Return the number as a Fraction, if it has no logarithms."""
         if self.value.keys() - {ONE}:
             raise NoValue("a logarithm has no rational value")
         return self.value.get(ONE, Fraction(0))
@@ -89,23 +92,27 @@ class Number:
         return (-self).__add__(other)
 
     def _by(self, factor: Any, parts: Callable[[Number, Number], Any]) -> Any:
+        """Return an operation on this and another number.
+
+        parts(a, b) returns its value, and the function from the slopes of both to its slope.
+        """
         if not _single(factor):
             return NotImplemented
         other = Number.of(_item(factor))
         value, slope = parts(self, other)
         size = max(len(self.slope), len(other.slope))
-        mine, its = ((*n.slope, *[Terms()] * (size - len(n.slope))) for n in (self, other))
-        return Number(value, tuple(slope(a, b) for a, b in zip(mine, its, strict=True)))
+        slopes, other_slopes = ((*n.slope, *[Terms()] * (size - len(n.slope))) for n in (self, other))
+        return Number(value, tuple(slope(a, b) for a, b in zip(slopes, other_slopes, strict=True)))
 
     def exp(self) -> Number:
-        """e to this: rational where the number is a whole combination of logarithms."""
+        """Return e to this: rational where the number is a whole combination of logarithms."""
         if ONE in self.value or any(c.denominator != 1 for c in self.value.values()):
             raise NoValue("this has no rational exponential")
         whole = math.prod((Fraction(n) ** c.numerator for n, c in self.value.items()), start=Fraction(1))
         return Number({ONE: whole}, tuple(_times(d, {ONE: whole}) for d in self.slope))
 
     def log(self) -> Number:
-        """The logarithm of a positive rational."""
+        """Return the logarithm of a positive rational."""
         number = self.rational()
         if number <= 0:
             raise NoValue(f"the logarithm of {number} is none")
@@ -117,7 +124,7 @@ class Number:
         return Number(value, tuple(_times(d, {ONE: 1 / number}) for d in self.slope))
 
     def sqrt(self) -> Number:
-        """The root of the square of a rational."""
+        """Return the root of the square of a rational."""
         number = self.rational()
         root = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
         if root * root != number:
@@ -142,62 +149,70 @@ class Number:
 
 
 def numbers(values: Any) -> Array:
-    """An array of constants."""
+    """Return an array of constants."""
     return np.vectorize(lambda value: Number.of(value).detach(), otypes=[object])(np.asarray(values, dtype=object))
 
 
 def log_softmax(q: Any) -> Array:
-    """log q of rows (n, V) of positive Fractions, with gradients in n V logits: d log q_x / d z_y = 1{x=y} - q_y."""
+    """Return log q of rows (n, V) of positive Fractions, with gradients in n V logits.
+
+    d log q_x / d z_y = 1{x=y} - q_y.
+    """
     q = np.asarray(q, dtype=object)
     count, vocab = q.shape
-    out = np.empty(q.shape, dtype=object)
+    log_q = np.empty(q.shape, dtype=object)
     for row, x in np.ndindex(q.shape):
         slope = [Terms()] * (count * vocab)
         for y in range(vocab):
             entry = int(x == y) - q[row, y]
             slope[row * vocab + y] = {ONE: Fraction(entry)} if entry else {}
-        out[row, x] = Number(Number.of(q[row, x]).log().value, tuple(slope))
-    return out
+        log_q[row, x] = Number(Number.of(q[row, x]).log().value, tuple(slope))
+    return log_q
 
 
 def gradient(total: Number, shape: tuple[int, int]) -> Array:
-    """The gradient of a number in logits (n, V)."""
+    """Return the gradient of a number in logits (n, V)."""
     slope = (*total.slope, *[Terms()] * (math.prod(shape) - len(total.slope)))
-    out = np.empty(len(slope), dtype=object)
-    out[:] = [Number(d) for d in slope]
-    return out.reshape(shape)
+    slopes = np.empty(len(slope), dtype=object)
+    slopes[:] = [Number(d) for d in slope]
+    return slopes.reshape(shape)
 
 
 def _single(value: Any) -> bool:
+    """Return whether a value is one number, and no array of several."""
     return not (isinstance(value, np.ndarray) and value.ndim)
 
 
 def _item(value: Any) -> Any:
+    """Return a number; NumPy wraps single ones in 0-d arrays."""
     return value.item() if isinstance(value, np.ndarray) else value
 
 
 def _sum(a: Terms, b: Terms) -> Terms:
-    out = dict(a)
+    """Return a sum of terms."""
+    total = dict(a)
     for n, c in b.items():
-        out[n] = out.get(n, Fraction(0)) + c
-    return {n: c for n, c in out.items() if c}
+        total[n] = total.get(n, Fraction(0)) + c
+    return {n: c for n, c in total.items() if c}
 
 
 def _times(a: Terms, b: Terms) -> Terms:
-    for one, other in ((a, b), (b, a)):
-        if not one.keys() - {ONE}:
-            factor = one.get(ONE, Fraction(0))
-            return {n: c * factor for n, c in other.items() if factor}
+    """Return a product of terms, of which one must be rational."""
+    for rational, terms in ((a, b), (b, a)):
+        if not rational.keys() - {ONE}:
+            factor = rational.get(ONE, Fraction(0))
+            return {n: c * factor for n, c in terms.items() if factor}
     raise NoValue("a product of two logarithms")
 
 
 def _inverse(number: Number) -> Number:
+    """Return one over a rational number."""
     value = number.rational()
     return Number({ONE: 1 / value}, tuple(_times(d, {ONE: -1 / value**2}) for d in number.slope))
 
 
 def _primes(number: int) -> Iterable[int]:
-    """Prime factors, by trial division: of small numbers, and of powers of 2."""
+    """Yield the prime factors, by trial division, of small numbers and of powers of 2."""
     n = 2
     while n * n <= number:
         while number % n == 0:

@@ -1,4 +1,4 @@
-"""Conformance checks of objectives: is the gradient the one that is stated, what happens at zeros, on every library?"""
+"""Conformance checks of objectives: is the gradient that which is stated, at zeros and on every library, too?"""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from specsim.checks.outcomes import Check, Skipped, close, written
 from specsim.types import Array, Objective
 
 F = Fraction
-# Rows p, q of a batch of two. Tokens with p > q have 1/5 or 1/10 of q on average, so that the root of mu (1 - mu) is
-# rational. In the second a token has p = q, in the third a whole row.
+# Rows p, q of a batch of two. Tokens with p > q have 1/5 or 1/10 of q on average, so that the root
+# of mu (1 - mu) is rational. In the second a token has p = q, in the third a whole row.
 BATCHES = (
     ([[F(3, 5), F(2, 5)], [F(1, 2), F(1, 2)]], [[F(1, 5), F(4, 5)], [F(4, 5), F(1, 5)]]),
     ([[F(1, 2), F(1, 4), F(1, 4)]] * 2, [[F(1, 10), F(1, 4), F(13, 20)], [F(3, 10), F(1, 4), F(9, 20)]]),
@@ -30,7 +30,8 @@ BATCHES = (
         [[F(1, 5), F(2, 5), F(2, 5)], [F(1, 7), F(2, 7), F(4, 7)]],
     ),
 )
-VOCAB, ROWS = 17, 24  # of rows in floats
+# Vocabulary and number of rows in floats.
+VOCAB, ROWS = 17, 24
 
 
 def contract(objective: ModuleType) -> None:
@@ -42,17 +43,19 @@ def gradient_is_exact(objective: ModuleType) -> None:
     """The gradient in the logits is the one stated, ==, logarithms kept as such; expected over tokens if sampled."""
     compared = 0
     for params in discover.process_cases(objective):
-        own = discover.with_params(objective, params)
+        configured = discover.with_params(objective, params)
         for p, q in BATCHES:
+            # A root that is not rational has no exact value.
             try:
-                found, wanted = _expected(own, p, q), own.gradient(numbers(p), numbers(log_softmax(q)))
-            except NoValue:  # a root that is not rational
+                slopes = _expected(configured, p, q)
+                stated = configured.gradient(numbers(p), numbers(log_softmax(q)))
+            except NoValue:
                 continue
             compared += 1
-            wrong = [at for at in np.ndindex(found.shape) if found[at] != wanted[at]]
+            wrong = [at for at in np.ndindex(slopes.shape) if slopes[at] != stated[at]]
             assert not wrong, (
                 f"{params}, p={written(np.array(p))}, q={written(np.array(q))}: the gradient in logit {wrong[0]} is "
-                f"{found[wrong[0]]}, stated is {wanted[wrong[0]]}"
+                f"{slopes[wrong[0]]}, stated is {stated[wrong[0]]}"
             )
     if not compared:
         raise Skipped("its gradient has no exact value on any of these rows")
@@ -62,18 +65,21 @@ def nothing_at_equality(objective: ModuleType) -> None:
     """Where the draft is the target no gradient is left, and a loss that is not sampled is 0; elsewhere it is not."""
     sampled = discover.objective_facts(objective).sampled
     for params in discover.process_cases(objective):
-        own = discover.with_params(objective, params)
+        configured = discover.with_params(objective, params)
         for p, q in BATCHES:
-            same = np.array(p)
-            left = own.gradient(numbers(p), numbers(log_softmax(p))).ravel()
-            assert all(slope == 0 for slope in left), f"{params}, p=q={written(same)}: the gradient is {left}, not 0"
+            # Draft and target are equal.
+            law = np.array(p)
+            slopes = configured.gradient(numbers(p), numbers(log_softmax(p))).ravel()
+            assert all(slope == 0 for slope in slopes), f"{params}, p=q={written(law)}: the gradient is {slopes}, not 0"
             if sampled:
                 continue
-            at_p = own.loss(numbers(p), log_softmax(p))
-            assert all(value == 0 for value in at_p), f"{params}, p=q={written(same)}: the loss is {at_p[0]}, not 0"
-            rows = [np.array(w, dtype=float) for w in (p, q)]
-            apart = np.abs(rows[0] - rows[1]).sum(-1) > 0
-            value = own.loss(rows[0], np.log(rows[1]))
+            at_p = configured.loss(numbers(p), log_softmax(p))
+            assert all(value == 0 for value in at_p), f"{params}, p=q={written(law)}: the loss is {at_p[0]}, not 0"
+
+            # They differ in some rows.
+            p_rows, q_rows = (np.array(rows, dtype=float) for rows in (p, q))
+            apart = np.abs(p_rows - q_rows).sum(-1) > 0
+            value = configured.loss(p_rows, np.log(q_rows))
             assert (value[apart] > 0).all(), f"{params}: the loss is {value}, which must be positive where q is not p"
 
 
@@ -81,14 +87,14 @@ def finite_at_zeros(objective: ModuleType) -> None:
     """No NaN, in gradients either, where rows of the target, of the draft, or of both are one-hot or filtered."""
     for where, p, log_q, tokens in _zeros(discover.objective_facts(objective).tokens):
         for params in discover.process_cases(objective):
-            own = discover.with_params(objective, params)
-            loss = own.loss(p, log_q, _given(own, tokens))
+            configured = discover.with_params(objective, params)
+            loss = configured.loss(p, log_q, _drawn_tokens(configured, tokens))
             assert not np.isnan(loss).any(), f"{params}, {where}: the loss is {loss}"
-            stated = own.gradient(p, log_q)
+            stated = configured.gradient(p, log_q)
             assert np.isfinite(stated).all(), f"{params}, {where}: the stated gradient is {stated}"
             if importlib.util.find_spec("torch") is not None and np.isfinite(log_q).all():
-                found = _torch_gradient(own, p, log_q, tokens)
-                assert np.isfinite(found).all(), f"{params}, {where}: torch's gradient is {found}"
+                slopes = _torch_gradient(configured, p, log_q, tokens)
+                assert np.isfinite(slopes).all(), f"{params}, {where}: torch's gradient is {slopes}"
 
 
 def same_on_every_backend(objective: ModuleType) -> None:
@@ -99,22 +105,23 @@ def same_on_every_backend(objective: ModuleType) -> None:
     p, log_q = rng.dirichlet(np.ones(VOCAB), ROWS), np.log(rng.dirichlet(np.ones(VOCAB), ROWS))
     tokens = rng.integers(0, VOCAB, ROWS)
     for params in discover.process_cases(objective):
-        own = discover.with_params(objective, params)
-        value = own.loss(p, log_q, _given(own, tokens))
+        configured = discover.with_params(objective, params)
+        value = configured.loss(p, log_q, _drawn_tokens(configured, tokens))
         assert value.shape == (ROWS,), f"{params}: rows {p.shape} give {value.shape}, not one number each"
         for name, run in _libraries().items():
-            found, slope = run(own, p, log_q, tokens)
-            close(found, value, f"{params}: the loss on {name}")
-            if not discover.objective_facts(own).sampled:
-                close(slope, own.gradient(p, log_q), f"{params}: the gradient on {name}")
+            loss, slope = run(configured, p, log_q, tokens)
+            close(loss, value, f"{params}: the loss on {name}")
+            if not discover.objective_facts(configured).sampled:
+                close(slope, configured.gradient(p, log_q), f"{params}: the gradient on {name}")
 
 
 def _expected(objective: ModuleType, p: Any, q: Any) -> Array:
-    """Gradient (n, V) of the sum of rows, over all tokens if they are drawn."""
+    """Return the gradient (n, V) of the sum of rows, in expectation over all tokens if they are drawn."""
     shape, log_q, facts = np.shape(q), log_softmax(q), discover.objective_facts(objective)
     if not facts.sampled:
         return gradient(_total(objective.loss(numbers(p), log_q)), shape)
-    law, total = (p if facts.tokens == "target" else q), gradient(Number({}), shape)
+    law = p if facts.tokens == "target" else q
+    total = gradient(Number({}), shape)
     for tokens in itertools.product(range(shape[1]), repeat=shape[0]):
         chance = math.prod((law[i][x] for i, x in enumerate(tokens)), start=Fraction(1))
         value = _total(objective.loss(numbers(p), log_q, np.array(tokens)))
@@ -123,60 +130,73 @@ def _expected(objective: ModuleType, p: Any, q: Any) -> Array:
 
 
 def _total(rows: Array) -> Number:
+    """Return the sum of losses."""
     return sum(rows.ravel(), Number({}))
 
 
-def _given(objective: ModuleType, tokens: Array) -> Array | None:
+def _drawn_tokens(objective: ModuleType, tokens: Array) -> Array | None:
+    """Return the tokens for an objective that is sampled, None for others."""
     return tokens if discover.objective_facts(objective).sampled else None
 
 
 def _zeros(whose: str) -> Iterator[tuple[str, Array, Array, Array]]:
-    """(where, p, log q, tokens that can be drawn)."""
+    """Yield (words, p, log q, tokens that can be drawn)."""
     rows = {
         "one-hot": [0.0, 1.0, 0.0],
         "another": [1.0, 0.0, 0.0],
         "filtered": [0.25, 0.75, 0.0],
         "whole": [0.25, 0.5, 0.25],
     }
-    for (one, p), (other, q) in itertools.product(rows.items(), repeat=2):
+    for (p_name, p), (q_name, q) in itertools.product(rows.items(), repeat=2):
         law, row = np.array(p if whose == "target" else q), np.array([q])
         log_q = np.log(row, where=row > 0, out=np.full_like(row, -np.inf))
-        yield f"p {one}, q {other}", np.array([p]), log_q, np.array([int(law.argmax())])
-    spread = np.array([[-800.0, 0.0, -2.0]])  # a mass that underflows
+        yield f"p {p_name}, q {q_name}", np.array([p]), log_q, np.array([int(law.argmax())])
+    # A mass that underflows.
+    spread = np.array([[-800.0, 0.0, -2.0]])
     yield "q underflows", np.array([[0.5, 0.5, 0.0]]), spread, np.array([1])
 
 
 def _libraries() -> dict[str, Any]:
-    """What runs an objective on a library: loss and gradient of its sum in the logits."""
-    found: dict[str, Any] = {}
+    """Return by library a function to the loss of rows and the gradient of its sum in the logits."""
+    functions: dict[str, Any] = {}
     if importlib.util.find_spec("torch"):
-        found["torch"] = lambda own, p, log_q, x: (_torch(own, p, log_q, x)[0], _torch_gradient(own, p, log_q, x))
+        functions["torch"] = _torch
     if importlib.util.find_spec("jax"):
-        found["jax.jit"] = _jax
-    return found
+        functions["jax.jit"] = _jax
+    return functions
 
 
-def _torch(own: ModuleType, p: Array, log_q: Array, tokens: Array) -> tuple[Array, Any, Any]:
+def _torch_loss(objective: ModuleType, p: Array, log_q: Array, tokens: Array) -> tuple[Any, Any]:
+    """Return (loss, logits) as tensors of torch."""
     import torch
 
     logits = torch.tensor(log_q, requires_grad=True)
-    loss = own.loss(torch.tensor(p), logits.log_softmax(-1), _given(own, torch.tensor(tokens)))
-    return loss.detach().numpy(), loss, logits
+    loss = objective.loss(torch.tensor(p), logits.log_softmax(-1), _drawn_tokens(objective, torch.tensor(tokens)))
+    return loss, logits
 
 
-def _torch_gradient(own: ModuleType, p: Array, log_q: Array, tokens: Array) -> Array:
-    _, loss, logits = _torch(own, p, log_q, tokens)
+def _torch(objective: ModuleType, p: Array, log_q: Array, tokens: Array) -> tuple[Array, Array]:
+    """Return the loss on torch, and the gradient of its sum."""
+    loss, _ = _torch_loss(objective, p, log_q, tokens)
+    return loss.detach().numpy(), _torch_gradient(objective, p, log_q, tokens)
+
+
+def _torch_gradient(objective: ModuleType, p: Array, log_q: Array, tokens: Array) -> Array:
+    """Return torch's gradient of the sum of the loss in the logits; zeros where it depends on none."""
+    loss, logits = _torch_loss(objective, p, log_q, tokens)
     if not loss.requires_grad:
         return np.zeros_like(log_q)
     loss.sum().backward()
-    return logits.grad.numpy()
+    return np.asarray(logits.grad.numpy())
 
 
-def _jax(own: ModuleType, p: Array, log_q: Array, tokens: Array) -> tuple[Array, Array]:
+def _jax(objective: ModuleType, p: Array, log_q: Array, tokens: Array) -> tuple[Array, Array]:
+    """Return the loss under jax.jit, and the gradient of its sum."""
     import jax
 
     def total(logits: Array, p: Array, tokens: Array) -> tuple[Array, Array]:
-        rows = own.loss(p, jax.nn.log_softmax(logits, -1), _given(own, tokens))
+        """Return the sum of the loss, and its rows."""
+        rows = objective.loss(p, jax.nn.log_softmax(logits, -1), _drawn_tokens(objective, tokens))
         return rows.sum(), rows
 
     with jax.enable_x64(True), backends.compiled_plainly():

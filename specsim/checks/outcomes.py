@@ -25,7 +25,7 @@ class Skipped(Exception):
 
 
 class Finding(NamedTuple):
-    """One check on one rule: its name, its outcome, and what it saw if it failed, or why it was skipped."""
+    """One check on one rule: its name, its outcome, and the failure or the reason of a skip."""
 
     check: str
     outcome: Outcome
@@ -43,10 +43,11 @@ class Finding(NamedTuple):
 
 
 def in_fractions(check: Callable[Concatenate[ModuleType, P], None]) -> Callable[Concatenate[ModuleType, P], None]:
-    """The check, skipped for a rule that says EXACT = False: its exp or log has no value among Fractions."""
+    """Return the check, skipped for a rule that says EXACT = False: its exp or log has no value among Fractions."""
 
     @wraps(check)
     def exact(rule: ModuleType, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Run the check, or skip it."""
         if not rule.EXACT:
             raise Skipped("the rule says EXACT = False, and this check runs in Fractions")
         check(rule, *args, **kwargs)
@@ -55,9 +56,10 @@ def in_fractions(check: Callable[Concatenate[ModuleType, P], None]) -> Callable[
 
 
 def find(name: str, check: Check, rule: ModuleType) -> Finding:
-    """The outcome of one check; whatever a rule under test raises is a failure."""
+    """Return the outcome of one check; whatever a rule under test raises is a failure."""
     try:
-        with warnings.catch_warnings():  # what a rule remarks of its laws is no finding
+        # Warnings of a rule about its laws are no findings.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             check(rule)
     except Skipped as reason:
@@ -68,14 +70,17 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
 
 
 def _place(error: Exception) -> str:
-    """Where an exception without words was raised: the last line of a file that it passed through."""
+    """Return where an exception without words was raised: the last line of a file that it passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     return f"raised in {Path(last.filename).name}, line {last.lineno}, in {last.name}" if last else "raised"
 
 
 def written(values: Any) -> str:
-    """An array, or a law by token, that can be pasted: Fractions as 1/2, floats to the last digit."""
+    """Return an array, or a law by token, as text that can be pasted.
+
+    Fractions are written as 1/2, floats to the last digit.
+    """
     if isinstance(values, dict):
         return f"{{{', '.join(f'{token}: {written(mass)}' for token, mass in values.items())}}}"
     if np.ndim(values):
@@ -84,7 +89,7 @@ def written(values: Any) -> str:
     return str(value) if isinstance(value, Fraction) else repr(value)
 
 
-def close(found: Array, wanted: Array, what: str) -> None:
-    """Floats within 1e-12 of what they should be."""
-    error = np.abs(np.asarray(found, dtype=float) - np.asarray(wanted, dtype=float)).max()
+def close(values: Array, wanted: Array, what: str) -> None:
+    """Fail if floats are not within 1e-12 of what they should be."""
+    error = np.abs(np.asarray(values, dtype=float) - np.asarray(wanted, dtype=float)).max()
     assert error <= 1e-12, f"{what} differs by {error:.3g}"

@@ -1,4 +1,4 @@
-"""Conformance checks of processes: has the text the target's law, are passes counted, does a batch change nothing?"""
+"""Conformance checks of processes: has the text the target's law, are passes counted, are texts independent?"""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from specsim.types import Array, Process
 from specsim.verify.chain import block, tokenwise
 
 RULES = (tokenwise, block)
-SHAPES = ((2, 3), (3, 2), (3, 3), (2, 4))  # tokens and places
-BATCH, LENGTH, VOCAB = 12, 5, 3  # of texts in floats
+# Tokens and places of texts in rationals.
+SHAPES = ((2, 3), (3, 2), (3, 3), (2, 4))
+# Number of texts in floats, their places, and tokens.
+BATCH, LENGTH, VOCAB = 12, 5, 3
 
 
 def contract(process: ModuleType) -> None:
@@ -36,8 +38,8 @@ def law_is_the_targets(process: ModuleType) -> None:
     for seed, (vocab, length) in enumerate(SHAPES):
         models = _models(seed, vocab, length)
         for params, rule in itertools.product(discover.process_cases(process), RULES):
-            found = outcome(discover.with_params(process, params), rule, models, length)
-            bias = distance(found.law, models["target"].texts())
+            filled = outcome(discover.with_params(process, params), rule, models, length)
+            bias = distance(filled.law, models["target"].texts())
             what = f"{vocab} tokens, {length} places, {params}, {discover.name_of(rule)}"
             assert bias == 0, f"{what}: the law of the text is off by {bias} (TV)"
 
@@ -47,17 +49,17 @@ def passes_are_counted(process: ModuleType) -> None:
     for params, rule in itertools.product(discover.process_cases(process), RULES):
         _, calls = _run(discover.with_params(process, params), rule, _models(5, VOCAB, LENGTH), 1)
         wanted = [int(asked.model == "target" and asked.places.shape[1] > 0) for asked, _ in calls]
-        found = [counted for _, counted in calls]
-        assert found in (wanted, [0, *wanted[1:]]), f"{params}: calls count as {found} passes, asked for {wanted}"
+        numbers = [counted for _, counted in calls]
+        assert numbers in (wanted, [0, *wanted[1:]]), f"{params}: calls count as {numbers} passes, asked for {wanted}"
 
 
 def batches(process: ModuleType) -> None:
-    """Texts that run together come out as each alone: they end at different passes, and do not heed each other."""
+    """Texts that run together come out as each alone: they end at different passes, and are independent."""
     models = _models(6, VOCAB, LENGTH)
     for params, rule in itertools.product(discover.process_cases(process), RULES):
-        own = discover.with_params(process, params)
-        together = _result(_run(own, rule, models, BATCH)[0])
-        alone = np.concatenate([_result(_run(own, rule, models, 1, first=i)[0]) for i in range(BATCH)])
+        configured = discover.with_params(process, params)
+        together = _result(_run(configured, rule, models, BATCH)[0])
+        alone = np.concatenate([_result(_run(configured, rule, models, 1, first=i)[0]) for i in range(BATCH)])
         _same(together, alone, f"{params}, {discover.name_of(rule)}: in a batch", "alone")
 
 
@@ -66,9 +68,9 @@ def floats_follow_fractions(process: ModuleType) -> None:
     """In float64 the texts and their passes are those of Fractions."""
     models = _models(7, VOCAB, LENGTH)
     for params, rule in itertools.product(discover.process_cases(process), RULES):
-        own = discover.with_params(process, params)
-        exact, found = (_result(_run(own, rule, models, BATCH, kind=kind)[0]) for kind in (_fractions, _floats))
-        _same(found, exact, f"{params}, {discover.name_of(rule)}: in float64", "in Fractions")
+        configured = discover.with_params(process, params)
+        exact, floats = (_result(_run(configured, rule, models, BATCH, kind=kind)[0]) for kind in (_fractions, _floats))
+        _same(floats, exact, f"{params}, {discover.name_of(rule)}: in float64", "in Fractions")
 
 
 def same_on_torch(process: ModuleType) -> None:
@@ -79,24 +81,28 @@ def same_on_torch(process: ModuleType) -> None:
 
     models = _models(8, VOCAB, LENGTH)
     for params, rule in itertools.product(discover.process_cases(process), RULES):
-        own = discover.with_params(process, params)
-        numpy, found = (
-            _result(_run(own, rule, models, BATCH, kind=kind)[0])
+        configured = discover.with_params(process, params)
+        in_numpy, on_torch = (
+            _result(_run(configured, rule, models, BATCH, kind=kind)[0])
             for kind in (_floats, lambda w: torch.from_numpy(_floats(w)))
         )
-        _same(found, numpy, f"{params}, {discover.name_of(rule)}: on torch", "in NumPy")
+        _same(on_torch, in_numpy, f"{params}, {discover.name_of(rule)}: on torch", "in NumPy")
 
 
 def _models(seed: int, vocab: int, length: int) -> dict[str, Joint]:
+    """Return target and draft as joint laws, by name."""
     tables = (rational_table(np.random.default_rng([seed, i]), vocab, length - 1) for i in range(2))
-    return {name: Joint(t.__getitem__, vocab, length) for name, t in zip(("target", "draft"), tables, strict=True)}
+    named = zip(("target", "draft"), tables, strict=True)
+    return {name: Joint(table.__getitem__, vocab, length) for name, table in named}
 
 
 def _floats(w: Array) -> Array:
+    """Return an array in float64."""
     return w.astype(np.float64)
 
 
 def _fractions(w: Array) -> Array:
+    """Return an array in Fractions."""
     return w if w.dtype == object else np.vectorize(Fraction, otypes=[object])(w)
 
 
@@ -109,7 +115,8 @@ def _run(
     first: int = 0,
     kind: Callable[[Array], Array] = _floats,
 ) -> tuple[Any, list[tuple[Asked, int]]]:
-    """The last state of texts first, first + 1, ..., and what each call asked and added to passes."""
+    """Return the last state of texts first, first + 1, ..., and what each call asked and added to passes."""
+    # Call `advance` until all texts are filled.
     state, calls = process.start(LENGTH, batch), list[tuple[Asked, int]]()
     while (host(state.filled) < LENGTH).any():
         assert len(calls) < (LENGTH + 2) ** 2, "the texts are not filled, however often `advance` is called"
@@ -121,24 +128,25 @@ def _run(
 
 
 def _keyed(state: Any, asked: Asked, first: int, count: int) -> Array:
-    """Uniforms (b, n) by text, places filled, passes, and what is asked: the same in whatever company a text is."""
-    out = np.empty((len(state.filled), count))
+    """Return uniforms (b, n) by text, places filled, passes, and what is asked: in any company the same."""
+    uniforms = np.empty((len(state.filled), count))
     for i, (filled, passes) in enumerate(zip(host(state.filled), host(state.passes), strict=True)):
         place = 1 + int(asked.places[i, 0]) if asked.places.shape[1] else 0
         key = [first + i, int(filled), int(passes), int(asked.model == "draft"), place]
-        out[i] = np.random.default_rng(key).random(count)
-    return out
+        uniforms[i] = np.random.default_rng(key).random(count)
+    return uniforms
 
 
 def _result(state: Any) -> Array:
-    """Texts and passes (b, N+1)."""
+    """Return texts and passes (b, N + 1)."""
     return np.concatenate([host(state.text), host(state.passes)[:, None]], axis=1)
 
 
-def _same(found: Array, wanted: Array, here: str, there: str) -> None:
-    """Texts and passes, of which the first that differ are shown."""
-    for one, other in zip(found.tolist(), wanted.tolist(), strict=True):
-        assert one == other, f"{here} {one[:-1]} in {one[-1]} passes, {there} {other[:-1]} in {other[-1]}"
+def _same(results: Array, wanted: Array, here: str, there: str) -> None:
+    """Fail if texts or passes differ, and show the first that do."""
+    for (*text, passes), (*goal, goal_passes) in zip(results.tolist(), wanted.tolist(), strict=True):
+        is_same = (text, passes) == (goal, goal_passes)
+        assert is_same, f"{here} {text} in {passes} passes, {there} {goal} in {goal_passes}"
 
 
 PROCESS_CHECKS: dict[str, Callable[[ModuleType], None]] = {

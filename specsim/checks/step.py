@@ -17,15 +17,10 @@ from specsim.checks import backends
 from specsim.checks.contract import same_names
 from specsim.checks.outcomes import Check, Skipped, close, in_fractions, written
 from specsim.checks.step_cases import best_acceptance, compared, counts, drawn, enumerated, grids, sizes
+from specsim.checks.step_edges import edges
 from specsim.exact.step import enumerate_step
 from specsim.forking import rational
-from specsim.testing.cases import (
-    corners,
-    drafted_tuples,
-    edge_laws,
-    random_laws,
-    rational_uniforms,
-)
+from specsim.testing.cases import drafted_tuples, random_laws, rational_uniforms
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, Draws, LossyStepRule, StepRule
 from specsim.verify.hits import draft_tuples, scheme_of
@@ -49,11 +44,11 @@ def contract(rule: ModuleType) -> None:
 @in_fractions
 def transition_is_a_law(rule: ModuleType) -> None:
     """Every row of the kernel is non-negative and sums to exactly 1."""
-    for found in enumerated(rule):
-        assert (found.kernel >= 0).all(), "a negative probability"
-        assert (found.kernel.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
-        kinds = {type(v) for v in found.kernel.flat}
-        assert all(issubclass(v, Rational) for v in kinds), "a float among Fractions: nothing it enters is exact"
+    for case in enumerated(rule):
+        assert (case.kernel >= 0).all(), "a negative probability"
+        assert (case.kernel.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
+        kinds = {type(entry) for entry in case.kernel.flat}
+        assert all(issubclass(kind, Rational) for kind in kinds), "a float among Fractions: nothing it enters is exact"
 
 
 @in_fractions
@@ -69,14 +64,15 @@ def sampler_is_transition(rule: ModuleType) -> None:
 
 
 def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str = "") -> None:
-    """The same for one pair of rational rows, and one tuple at a time."""
+    """The forked law of `verify` equals `transition` for one pair of rational rows, one tuple at a time."""
     plan, count = rule.prepare(p, q, num_drafts), rule.uniforms(num_drafts)
     for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
         _agree(rational.law(partial(_run, rule, plan, x, count)), rule.transition(plan, x), p, q, x, where)
 
 
 def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Array, where: str) -> None:
-    wanted = {t: Fraction(m) for t, m in enumerate(row) if m}
+    """Fail if the sampler's law is not the row of `transition` at these drafts."""
+    wanted = {token: Fraction(mass) for token, mass in enumerate(row) if mass}
     assert law == wanted, (
         f"{where} p={written(p)} q={written(q)} drafts={drafts}: the sampler's law is {written(law)}, "
         f"transition says {written(wanted)}"
@@ -84,13 +80,15 @@ def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Arr
 
 
 def _runs(
-    rule: ModuleType, plan: Any, tuples: Array, count: int, which: list[int], forks: list[rational.Fork]
+    rule: ModuleType, plan: Any, tuples: Array, count: int, rows: list[int], forks: list[rational.Fork]
 ) -> list[int]:
+    """Return the tokens of the tuples that run together, each with the uniforms of its fork."""
     u = np.stack([fork.uniforms(count) for fork in forks])
-    return [int(token) for token in rule.verify(plan, tuples[which], u)]
+    return [int(token) for token in rule.verify(plan, tuples[rows], u)]
 
 
 def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: rational.Fork) -> int:
+    """Return the token of one run."""
     return int(rule.verify(plan, x, fork.uniforms(count)))
 
 
@@ -132,8 +130,8 @@ def acceptance_is_exact(rule: ModuleType) -> None:
 def acceptance_below_optimum(rule: ModuleType) -> None:
     """No rule beats the transport optimum by more than its stated bias: by its acceptance as stated, or counted."""
     known = discover.facts(rule)
-    counted = ((found.grid, found.hit) for found in enumerated(rule))
-    stated = ((found, rule.acceptance(rule.prepare(found.p, found.q, found.num_drafts))) for found in grids(rule))
+    counted = ((case.grid, case.hit) for case in enumerated(rule))
+    stated = ((case, rule.acceptance(rule.prepare(case.p, case.q, case.num_drafts))) for case in grids(rule))
     for (name, num_drafts, p, q), rate in stated if known.acceptance else counted:
         bias = rule.bias(rule.prepare(p, q, num_drafts)) if known.bias else 0
         bound = best_acceptance(rule, p, q, num_drafts) + bias
@@ -141,39 +139,6 @@ def acceptance_below_optimum(rule: ModuleType) -> None:
             raise AssertionError(
                 f"{name} K={num_drafts}: p={written(p[k])} q={written(q[k])}: acceptance {written(rate[k])} is above "
                 f"the optimum {written(bound[k])}: lossy"
-            )
-
-
-def edges(rule: ModuleType) -> None:
-    """At u = 0 and u = 1 - ulp, on one-hots, zeros, p = q, V = 1, tiny masses: only tokens of positive probability.
-
-    By `transition`, and, where the rule states no bias, by p itself; on NumPy and torch, which draws in its own way.
-    """
-    for vocab in (1, 2, 5):
-        for name, p, q in edge_laws(vocab):
-            for dtype in (np.float64, np.float32):
-                for num_drafts in counts(rule):
-                    _edge(rule, p.astype(dtype), q.astype(dtype), num_drafts, f"{name}, V={vocab}, {dtype.__name__}")
-
-
-def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str) -> None:
-    tuples, ends = drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)), corners(rule.uniforms(num_drafts))
-    law = rule.transition(
-        rule.prepare(*(np.broadcast_to(w, (len(tuples), len(w))) for w in (p, q)), num_drafts), tuples
-    )
-    if not discover.facts(rule).bias:
-        law = np.where(p > 0, law, 0)
-    x, law, u = np.repeat(tuples, len(ends), axis=0), np.repeat(law, len(ends), axis=0), np.tile(ends, (len(tuples), 1))
-    rows = [np.broadcast_to(w, (len(x), len(w))) for w in (p, q)]
-    for library, make in backends.makers(p.dtype).items():
-        some = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
-        plan = rule.prepare(*(make(w[some]) for w in rows), num_drafts)
-        token = np.asarray(rule.verify(plan, make(x[some]), make(u[some])))
-        inside = (token >= 0) & (token < len(p))
-        chance = law[some, np.where(inside, token, 0)]
-        for k, y in zip(some[~inside | ~(chance > 0)], token[~inside | ~(chance > 0)], strict=True):
-            raise AssertionError(
-                f"{where}, {library}: drafts {x[k]} and u={written(u[k])} give token {y}, which has probability 0"
             )
 
 
@@ -197,8 +162,9 @@ def batches(rule: ModuleType) -> None:
 def frequencies(rule: ModuleType) -> None:
     """In float64 the tokens of two rows of one batch follow the product law: no drift, no shared randomness.
 
-    40,000 pairs over 9 outcomes: false-alarm rate 1e-9, smallest distance detected with that certainty 0.05. A rule
-    that says EXACT = False, whose sampler is not forked, is asked at nine pairs of laws.
+    40,000 pairs over 9 outcomes: false-alarm rate 1e-9, smallest distance detected with that
+    certainty 0.05. A rule that says EXACT = False, whose sampler is not forked, is asked at nine
+    pairs of laws.
     """
     rng, n = np.random.default_rng(11), 40_000
     pairs = [(np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6]))]
@@ -215,8 +181,9 @@ def frequencies(rule: ModuleType) -> None:
 def same_on_every_backend(rule: ModuleType) -> None:
     """NumPy, torch and JAX under jit agree for every number of drafts that is tried, but on boundaries.
 
-    That is for 1, 2 and 3 drafts, and for laws of N where they may be distinct. JAX is asked eagerly and under vmap for
-    two drafts only (one, where a rule takes no more): each operation compiles by itself, which takes seconds.
+    That is for 1, 2 and 3 drafts, and for laws of N where they may be distinct. JAX is asked
+    eagerly and under vmap for two drafts only (one, where a rule takes no more): each operation
+    compiles by itself, which takes seconds.
     """
     for num_drafts in counts(rule):
         compared(rule, num_drafts, whole=num_drafts == min(2, max(sizes(rule))))
@@ -226,19 +193,22 @@ def same_on_every_backend(rule: ModuleType) -> None:
 def floats_follow_fractions(rule: ModuleType) -> None:
     """In float64 the kernel, the closed form, the bias and the sampler's tokens are those of Fractions.
 
-    Laws that nearly agree included; up to K = 5, V = 24 and two leading axes. Values within 1e-12, tokens equal.
+    Laws that nearly agree included; up to K = 5, V = 24 and two leading axes. Values within 1e-12,
+    tokens equal.
     """
     shapes: list[tuple[int, int | Draws]] = [
         shape for shape in ((3, 1), (5, 1), (4, 3), (24, 2), (24, 5)) if takes(rule, shape[1])
     ]
     for vocab, num_drafts in [*shapes, *((24, law) for law in counts(rule) if isinstance(law, Draws))]:
+        # The same laws and uniforms in rationals and in floats.
         p, q = (w.reshape(2, 15, vocab) for w in random_laws(vocab, 30, seed=vocab))
         x = drawn(rule, q.astype(float), num_drafts, np.random.default_rng(vocab))
         u, exact_u = rational_uniforms((2, 15, rule.uniforms(num_drafts)), seed=vocab)
         exact, plain = rule.prepare(p, q, num_drafts), rule.prepare(p.astype(float), q.astype(float), num_drafts)
         where = f"V={vocab} K={num_drafts}"
         close(rule.transition(plain, x), rule.transition(exact, x), f"{where}: transition")
-        summable = rule.DRAFTS != "without_replacement" or num_drafts in (1, 2, 3)  # else a sum over V^(K-1) paths
+        # The acceptance without replacement is a sum over V^(K-1) paths.
+        summable = rule.DRAFTS != "without_replacement" or num_drafts in (1, 2, 3)
         if discover.facts(rule).acceptance and summable:
             close(rule.acceptance(plain), rule.acceptance(exact), f"{where}: acceptance")
         if discover.facts(rule).bias:
@@ -250,7 +220,7 @@ def floats_follow_fractions(rule: ModuleType) -> None:
 def laws_in_floats(rule: ModuleType) -> None:
     """In float64: the kernel is a law, the output misses p by the stated `bias`, the acceptance is the enumerated one.
 
-    What there is of these for a rule that says EXACT = False; within 1e-12, on the laws of the exact checks.
+    This asks rules that say EXACT = False, too; within 1e-12, on the laws of the exact checks.
     """
     for where, num_drafts, exact_p, exact_q in grids(rule):
         p, q = exact_p.astype(float), exact_q.astype(float)
@@ -258,6 +228,7 @@ def laws_in_floats(rule: ModuleType) -> None:
         kernel = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
         assert kernel.min() >= 0, f"{where} K={num_drafts}: a negative probability"
         close(kernel.sum(axis=-1), np.ones(kernel.shape[:-1]), f"{where} K={num_drafts}: a row of transition, summed,")
+        # What the rule states beside the law: bias, acceptance, and the optimum.
         law, hit = enumerate_step(rule, p, q, num_drafts)
         stated = rule.bias(plan) if discover.facts(rule).bias else np.zeros(len(p))
         close(abs(law - p).sum(axis=-1) / 2, stated, f"{where} K={num_drafts}: TV(output, p) from the stated bias")
@@ -273,11 +244,12 @@ def two_numbers_a_draft(rule: ModuleType) -> None:
         return
     p, q, rng = backends.laws(5, 400, seed=3)
     x, u = discover.find("draft", "iid").draw(q, rng.random((400, 1)), 1), rng.random((400, rule.uniforms(1)))
-    kept = rule.keeps(at(p, x[:, 0]), at(q, x[:, 0]), u[:, 0])
+    accepted = rule.keeps(at(p, x[:, 0]), at(q, x[:, 0]), u[:, 0])
     law = rule.left_over(p, q)
-    assert (kept | (at(law, x[:, 0]) == 0)).all(), "a draft that fails can be drawn from left_over"
+    assert (accepted | (at(law, x[:, 0]) == 0)).all(), "a draft that fails can be drawn from left_over"
+    wanted = np.where(accepted, x[:, 0], pick(law, u[:, 1]))
     token = rule.verify(rule.prepare(p, q, 1), x, u)
-    assert (np.where(kept, x[:, 0], pick(law, u[:, 1])) == token).all(), "verify is not what keeps and left_over say"
+    assert (wanted == token).all(), "verify is not what keeps and left_over say"
 
 
 STEP_CHECKS: dict[str, Check] = {

@@ -1,4 +1,4 @@
-"""What the exact checks of a step rule look at: grids of pairs of laws, and every tuple of drafts, summed over once."""
+"""The standard cases of step checks: grids of pairs of laws, and every tuple of drafts, summed over once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from specsim.types import Array, Draws
 from specsim.verify.hits import draft_tuples, scheme_of, summed
 from specsim.verify.lookup import takes
 
-HELD = 24  # grids at a time: those of one rule
-ROWS, VOCAB = 2000, 50  # of what is compared across libraries
+# Enumerated grids that are remembered: those of one rule.
+HELD = 24
+# Rows and vocabulary of what is compared across libraries.
+ROWS, VOCAB = 2000, 50
 
 
 class Grid(NamedTuple):
@@ -39,39 +41,49 @@ class Enumerated(NamedTuple):
 
 
 def sizes(rule: ModuleType) -> tuple[int, ...]:
-    """The numbers of drafts a rule is tried with."""
+    """Return the numbers of drafts that a rule is tried with."""
     return tuple(k for k in (1, 2, 3) if takes(rule, k))
 
 
 def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
-    """The same, and the laws of the number of drafts where the rule says ALSO that it verifies distinct ones."""
+    """Return `sizes`, and laws of the number of drafts if the rule says ALSO that it verifies distinct ones."""
     return sizes(rule) + (LAWS_OF_N if "distinct" in discover.facts(rule).schemes else ())
 
 
 def grids(rule: ModuleType) -> tuple[Grid, ...]:
-    """Every pair on coarse grids, few tokens where there are many drafts; and random pairs. The smallest come first."""
+    """Return every pair on coarse grids, few tokens where there are many drafts, and random pairs.
+
+    The smallest come first.
+    """
     return _grids(counts(rule))
 
 
 @cache
-def _grids(these: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
-    tried = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in these]
-    found = [Grid(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k, n, most in tried for v, d in GRIDS if v**n <= most]
-    found += [Grid("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried]
-    return tuple(sorted(found, key=_work))
+def _grids(counts: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
+    """Return the grids for these numbers of drafts."""
+    # The largest number of drafts of each, and how many tuples of them are enumerated.
+    sizes = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts]
+    cases = [
+        Grid(f"V={vocab} in steps of 1/{denominator}", k, *grid(vocab, denominator))
+        for k, size, most in sizes
+        for vocab, denominator in GRIDS
+        if vocab**size <= most
+    ]
+    cases += [Grid("random, V=4", k, *random_laws(4, 10, seed=size)) for k, size, _ in sizes]
+    return tuple(sorted(cases, key=_work))
 
 
 def _work(grid: Grid) -> int:
-    """Pairs and tuples of drafts: what is wrong may show on little."""
+    """Return the number of pairs times that of tuples: an error may show on little."""
     most = grid.num_drafts.limit if isinstance(grid.num_drafts, Draws) else grid.num_drafts
     return int(len(grid.p) * grid.p.shape[-1] ** most)
 
 
 def enumerated(rule: ModuleType) -> Iterator[Enumerated]:
-    """The rule on each grid in turn; what one check has enumerated, the next need not."""
-    these = counts(rule)
-    for number, found in enumerate(_grids(these)):
-        yield _enumerated(rule.prepare, rule.transition, scheme_of(rule, found.num_drafts), these, number)
+    """Yield the rule on each grid in turn; checks share what is enumerated."""
+    numbers = counts(rule)
+    for place, case in enumerate(_grids(numbers)):
+        yield _enumerated(rule.prepare, rule.transition, scheme_of(rule, case.num_drafts), numbers, place)
 
 
 @lru_cache(maxsize=HELD)
@@ -79,23 +91,23 @@ def _enumerated(
     prepare: Callable[..., Any],
     transition: Callable[..., Array],
     scheme: str,
-    these: tuple[int | Draws, ...],
-    number: int,
+    counts: tuple[int | Draws, ...],
+    place: int,
 ) -> Enumerated:
-    """By the rule's own functions, so that what is patched is asked anew."""
-    found = _grids(these)[number]
-    p, q, tuples = (
-        found.p[:, None],
-        found.q[:, None],
-        draft_tuples(found.p.shape[-1], found.num_drafts, found.p.shape[:-1]),
-    )
-    kernel = transition(prepare(p, q, found.num_drafts), tuples)
-    law, hits = summed(kernel, q, tuples, found.num_drafts, scheme)
-    return Enumerated(found, kernel, law, hits.sum(axis=-1))
+    """Return the rule on one grid, by its functions: where one is patched, the grid is enumerated anew."""
+    case = _grids(counts)[place]
+    tuples = draft_tuples(case.p.shape[-1], case.num_drafts, case.p.shape[:-1])
+    p, q = case.p[:, None], case.q[:, None]
+    kernel = transition(prepare(p, q, case.num_drafts), tuples)
+    law, hits = summed(kernel, q, tuples, case.num_drafts, scheme)
+    return Enumerated(case, kernel, law, hits.sum(axis=-1))
 
 
 def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> Array:
-    """1 + min p(H) - Pr[all drafts in H] over all sets H: the optimum for any draft law, by T03, on a few tokens."""
+    """Return the optimum for any draft law on a few tokens, by T03.
+
+    It is 1 + min p(H) - Pr[all drafts in H] over all sets H of tokens.
+    """
     members = np.array(list(np.ndindex(*(2,) * p.shape[-1])), dtype=bool)
     p_mass = np.where(members, p[..., None, :], 0).sum(axis=-1)
     drafts_within = discover.find("draft", scheme_of(rule, num_drafts)).within(q[..., None, :], members, num_drafts)
@@ -103,20 +115,24 @@ def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draw
 
 
 def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
-    """Candidates (..., num_drafts) as the rule expects them."""
+    """Return candidates (..., num_drafts) as the rule expects them."""
     return drafted(scheme_of(rule, num_drafts), q, num_drafts, rng)
 
 
 def drafted(name: str, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
-    """The same of a scheme."""
+    """Return candidates (..., num_drafts) of a scheme."""
     scheme = discover.find("draft", name)
     return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
 def compared(rule: ModuleType, num_drafts: int | Draws, *, whole: bool = True) -> backends.Compared:
-    """The rule's tokens on every library, or AssertionError. Compiling takes seconds, so a rule is compared once."""
-    asked = rule.uniforms(num_drafts), scheme_of(rule, num_drafts), num_drafts, whole
-    return _compared(rule.prepare, rule.verify, *asked, tuple(backends.backends(rule.verify)))
+    """Return how the rule's tokens compare on every library, or raise AssertionError.
+
+    Compiling takes seconds, so a rule is compared once.
+    """
+    libraries = tuple(backends.backends(rule.verify))
+    count, scheme = rule.uniforms(num_drafts), scheme_of(rule, num_drafts)
+    return _compared(rule.prepare, rule.verify, count, scheme, num_drafts, whole, libraries)
 
 
 @lru_cache(maxsize=64)
@@ -129,7 +145,7 @@ def _compared(
     whole: bool,
     libraries: tuple[str, ...],
 ) -> backends.Compared:
-    """By the rule's own functions, and the libraries that there are."""
+    """Return the comparison for a rule's functions, and the libraries that there are."""
     p, q, rng = backends.laws(VOCAB, ROWS, seed=num_drafts.limit if isinstance(num_drafts, Draws) else num_drafts)
     x, u = drafted(scheme, q, num_drafts, rng), rng.random((ROWS, count))
     return backends.assert_same(lambda p, q, x, u: verify(prepare(p, q, num_drafts), x, u), p, q, x, u, whole=whole)

@@ -35,7 +35,8 @@ from specsim.trees import topology
 from specsim.types import Array, TokenTree, TreeRule
 from specsim.verify.chain import block
 
-DEEP = 12  # trees of three levels whose sampler is forked
+# Number of trees of three levels whose sampler is forked.
+DEEP = 12
 
 
 def contract(rule: ModuleType) -> None:
@@ -67,20 +68,23 @@ def transition_is_a_law(rule: ModuleType) -> None:
 def sampler_is_transition(rule: ModuleType) -> None:
     """The forked law of `verify` equals `transition`, as rationals."""
     for scheme in rule.CHILDREN:
+        # Every tree of the small shapes.
         for shape in small_shapes(scheme):
             vocab = 3 if len(shape) == 2 and scheme != "beam" else 2
             target = tables(vocab, 2, 0)[0].__getitem__
             for tree, q, _ in drawn_trees(tables(vocab, 2, 0)[1].__getitem__, shape, scheme):
                 forked_is_transition(rule, along(target, tree), q, tree, f"{scheme} {shape} V={vocab}")
-        for shape, seed in itertools.product(deep_shapes(scheme), (6, 7)):  # two tables where little is certain
+        # Of three levels some trees, since all of them have too many runs; on two tables where
+        # little is certain.
+        for shape, seed in itertools.product(deep_shapes(scheme), (6, 7)):
             target, draft = (table.__getitem__ for table in tables(3, 3, seed))
             trees = drawn_trees(draft, shape, scheme)
-            for tree, q, _ in trees[:: -(-len(trees) // DEEP)]:  # every tree has too many runs: some of them
+            for tree, q, _ in trees[:: -(-len(trees) // DEEP)]:
                 forked_is_transition(rule, along(target, tree), q, tree, f"{scheme} {shape} V=3")
 
 
 def forked_is_transition(rule: ModuleType, p: Array, q: Array, tree: TokenTree, where: str = "") -> None:
-    """The same for one tree with rational rows."""
+    """The forked law of `verify` equals `transition` for one tree with rational rows."""
     plan = rule.prepare(p, q, tree)
     law, joint = kept_and_token(partial(rule.verify, plan), rule.uniforms(tree)), rule.transition(plan)
     wanted = {(int(i), int(y)): Fraction(joint[i, y]) for i, y in zip(*np.nonzero(joint), strict=True)}
@@ -91,12 +95,12 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, tree: TokenTree, 
 def strongly_lossless(rule: ModuleType, nodes: int = 4) -> None:
     """The kept path and the token after it, continued by the target, have the target's joint law.
 
-    On every shape of up to `nodes` nodes and three levels, and where drafters may draw fewer siblings, as the text
-    before them tells.
+    On every shape of up to `nodes` nodes and three levels, and where drafters may draw fewer
+    siblings, as the text before them tells.
     """
     for where, target, drawn, depth in every_shape(rule, nodes):
-        for text, made, goal in continued_law(kept_law(rule, target, drawn), target, depth + 1):
-            assert made == goal, f"{where}: text {text} has probability {made}, not {goal}"
+        for text, mass, goal in continued_law(kept_law(rule, target, drawn), target, depth + 1):
+            assert mass == goal, f"{where}: text {text} has probability {mass}, not {goal}"
 
 
 @in_fractions
@@ -110,13 +114,17 @@ def reductions(rule: ModuleType) -> None:
 
 
 def _one_path(rule: ModuleType, scheme: str, vocab: int, gamma: int, seed: int) -> None:
-    """The chain rule CHAIN, and no more drafts kept than by block verification (T17)."""
+    """Fail if a path is not verified as by the chain rule CHAIN, or more drafts are accepted than by block (T17)."""
     target, draft = tables(vocab, gamma, seed)
     law = kept_law(rule, target.__getitem__, every_tree(scheme, one_path(scheme, gamma), vocab, seed))
-    if scheme == "deterministic":  # as if drawn from point masses
+    # Deterministic drafts are as if drawn from point masses.
+    if scheme == "deterministic":
         draft = {text: one_hot(q.argmax(axis=-1), q) for text, q in draft.items()}
-    kept, best = (sum((len(text) - 1) * m for text, m in w.items()) for w in (law, blocks(block, target, draft, gamma)))
-    assert kept <= best, f"{scheme}: keeps {kept} of {gamma} drafts on a path, more than {best}: lossy"
+
+    # Expected accepted drafts: a text is those and the next token.
+    laws = (law, blocks(block, target, draft, gamma))
+    accepted, best = (sum((len(text) - 1) * mass for text, mass in masses.items()) for masses in laws)
+    assert accepted <= best, f"{scheme}: keeps {accepted} of {gamma} drafts on a path, more than {best}: lossy"
     name = discover.facts(rule).chain
     if name is not None:
         wanted = blocks(discover.find("chain", name), target, draft, gamma)
@@ -124,21 +132,26 @@ def _one_path(rule: ModuleType, scheme: str, vocab: int, gamma: int, seed: int) 
 
 
 def _one_level(rule: ModuleType, scheme: str, count: int) -> None:
-    """The step rule in STEPS, and no more hits than T03 allows for this law of the drafts."""
+    """Fail if one level is not verified as by the step rule in STEPS, or is hit more often than T03 allows."""
     target = tables(3, 1, 2)[0]
     p, hit = target[()], Fraction(0)
-    drawn = every_tree(scheme, (count, 1) if scheme == "beam" else (-1,) * count, 3, 2)
-    for tree, q, weight in drawn:
+    shape = (count, 1) if scheme == "beam" else (-1,) * count
+    trees = every_tree(scheme, shape, 3, 2)
+    for tree, q, weight in trees:
         joint = rule.transition(rule.prepare(along(target.__getitem__, tree), q, tree))
         hit += weight * joint[1:].sum()
-        law = joint[0] + sum((one_hot(x, p) * m.sum() for x, m in zip(tree.tokens, joint[1:], strict=True)), 0 * p)
         name = discover.facts(rule).steps.get(scheme)
         if name is not None:
+            # The token of this level: the draft of the accepted node, or that after the root.
+            nodes = zip(tree.tokens, joint[1:], strict=True)
+            law = joint[0] + sum((one_hot(x, p) * row.sum() for x, row in nodes), 0 * p)
             step = discover.find("step", name)
             wanted = step.transition(step.prepare(p, q[0], len(tree.tokens)), tree.tokens)
             assert (law == wanted).all(), f"{scheme}: on one level of tokens {tree.tokens} it is not {name!r}"
+
+    # The bound for every set of tokens.
     for members in itertools.product((False, True), repeat=len(p)):
-        inside = sum(weight for tree, _, weight in drawn if all(members[x] for x in tree.tokens if x >= 0))
+        inside = sum(weight for tree, _, weight in trees if all(members[x] for x in tree.tokens if x >= 0))
         bound = 1 + p[np.array(members)].sum() - inside
         assert hit <= bound, f"{scheme}: {count} children are hit with probability {hit}, more than {bound}: lossy"
 
@@ -146,7 +159,8 @@ def _one_level(rule: ModuleType, scheme: str, count: int) -> None:
 def edges(rule: ModuleType) -> None:
     """At u = 0 and u = 1 - ulp, on one-hots, zeros, p = q, V = 1: only outcomes of positive probability.
 
-    By `transition`, and by p itself for each token of the kept path and the one after it; on NumPy and torch.
+    By `transition`, and by p itself for each token of the kept path and the one after it; on NumPy
+    and torch.
     """
     for scheme, vocab in itertools.product(rule.CHILDREN, (1, 2)):
         by_parents: dict[bytes, list[_Edge]] = {}
@@ -159,7 +173,7 @@ def edges(rule: ModuleType) -> None:
 
 
 class _Edge(NamedTuple):
-    """A drafted tree with its rows (n+1, V)."""
+    """A drafted tree with its rows (n + 1, V); `where` are words for it."""
 
     where: str
     p: Array
@@ -167,29 +181,34 @@ class _Edge(NamedTuple):
     tree: TokenTree
 
 
-def _edges(rule: ModuleType, alike: list[_Edge], dtype: type) -> None:
-    """Trees of one shape, in a batch with every corner of each."""
-    first = alike[0].tree
-    p: Array = np.stack([edge.p for edge in alike]).astype(dtype)
-    q: Array = np.stack([edge.q for edge in alike]).astype(dtype)
-    tokens, ends = np.stack([edge.tree.tokens for edge in alike]), corners(rule.uniforms(first))
-    possible = np.ones(p.shape[:-1], dtype=bool)  # whether the target writes the text up to the root and every node
+def _edges(rule: ModuleType, edges: list[_Edge], dtype: type) -> None:
+    """Fail if a tree of one shape and some corner of the uniforms give an outcome of probability 0."""
+    first = edges[0].tree
+    p: Array = np.stack([edge.p for edge in edges]).astype(dtype)
+    q: Array = np.stack([edge.q for edge in edges]).astype(dtype)
+    tokens = np.stack([edge.tree.tokens for edge in edges])
+
+    # Whether the target writes the text up to the root and every node; other outcomes have no mass.
+    possible = np.ones(p.shape[:-1], dtype=bool)
     for i, parent in enumerate(np.asarray(first.parents)):
         possible[:, i + 1] = possible[:, parent + 1] & (p[np.arange(len(p)), parent + 1, tokens[:, i]] > 0)
     law = rule.transition(rule.prepare(p, q, first._replace(tokens=tokens)))
     law = np.where((p > 0) & possible[..., None], law, 0)
-    case, u = np.repeat(np.arange(len(alike)), len(ends)), np.tile(ends, (len(alike), 1))
+
+    # Every corner of each tree; other libraries than NumPy are asked where all uniforms are equal.
+    ends = corners(rule.uniforms(first))
+    case, u = np.repeat(np.arange(len(edges)), len(ends)), np.tile(ends, (len(edges), 1))
     for library, make in backends.makers(p.dtype).items():
-        some = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
-        of = case[some]
-        plan = rule.prepare(make(p[of]), make(q[of]), first._replace(tokens=make(tokens[of])))
-        node, token = (np.asarray(w) for w in rule.verify(plan, make(u[some])))
+        asked = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
+        rows = case[asked]
+        plan = rule.prepare(make(p[rows]), make(q[rows]), first._replace(tokens=make(tokens[rows])))
+        node, token = map(np.asarray, rule.verify(plan, make(u[asked])))
         inside = (token >= 0) & (token < p.shape[-1])
-        chance = law[of, node, np.where(inside, token, 0)]
+        chance = law[rows, node, np.where(inside, token, 0)]
         for k in np.flatnonzero(~inside | ~(chance > 0)):
             raise AssertionError(
-                f"{alike[of[k]].where}, {p.dtype}, {library}: drafts {tokens[of[k]]} and u={written(u[some[k]])} give "
-                f"node {node[k]}, then token {token[k]}: probability 0"
+                f"{edges[rows[k]].where}, {p.dtype}, {library}: drafts {tokens[rows[k]]} and "
+                f"u={written(u[asked[k]])} give node {node[k]}, then token {token[k]}: probability 0"
             )
 
 
@@ -201,8 +220,8 @@ def batches(rule: ModuleType) -> None:
         law = rule.transition(plan)
         for k in range(8):
             row = rule.prepare(p[k], q[k], tree._replace(tokens=tree.tokens[k]))
-            one = tuple(int(v) for v in rule.verify(row, u[k]))
-            assert one == (int(node[k]), int(token[k])), "verify mixes the rows of a batch"
+            alone = tuple(int(value) for value in rule.verify(row, u[k]))
+            assert alone == (int(node[k]), int(token[k])), "verify mixes the rows of a batch"
             assert np.allclose(law[k], rule.transition(row)), "transition mixes the rows of a batch"
 
 
@@ -214,8 +233,8 @@ def floats_follow_fractions(rule: ModuleType) -> None:
             exact_u = fractions(u)
             exact, plain = rule.prepare(p, q, tree), rule.prepare(p.astype(float), q.astype(float), tree)
             close(rule.transition(plain), rule.transition(exact), f"{where}: transition")
-            for found, wanted in zip(rule.verify(plain, u), rule.verify(exact, exact_u), strict=True):
-                assert (np.asarray(found) == np.asarray(wanted)).all(), f"{where}: other outcomes in float64"
+            for outcome, wanted in zip(rule.verify(plain, u), rule.verify(exact, exact_u), strict=True):
+                assert (np.asarray(outcome) == np.asarray(wanted)).all(), f"{where}: other outcomes in float64"
 
 
 def same_on_every_backend(rule: ModuleType) -> None:
@@ -224,12 +243,17 @@ def same_on_every_backend(rule: ModuleType) -> None:
 
 
 def same_trees(rule: ModuleType, whole: Sequence[str]) -> None:
-    """The same under every scheme; JAX eagerly and under vmap, which takes seconds, under those that are named."""
+    """NumPy, JAX and torch give the same outcomes under every scheme.
+
+    JAX runs eagerly and under vmap, which takes seconds, under the schemes in `whole` alone.
+    """
     for _, p, q, tree, u in batches_of_trees(rule, vocab=13, rows=48, width=2, below=1):
+        # Here beams are the same trees, and compiling takes seconds.
         if tree.scheme == "beam" and "without_replacement" in rule.CHILDREN:
-            continue  # here they are the same trees, and compiling takes seconds
+            continue
 
         def kernel(p: Array, q: Array, x: Array, u: Array, tree: TokenTree = tree) -> Any:
+            """Verify a batch of trees."""
             return rule.verify(rule.prepare(p, q, tree._replace(tokens=x)), u)
 
         backends.assert_same(kernel, p, q, tree.tokens, u, whole=tree.scheme in whole)
