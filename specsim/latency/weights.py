@@ -59,10 +59,19 @@ TYPES: dict[str, Weights] = {
     "q4_0": Weights("q4_0", _Q4_0, _Q6_K),
 }
 
+# How engines store a model under these names: the head stays in 16 bits, and 128 weights in 4 bits (AWQ, GPTQ) share a
+# scale of 16 bits and a zero point of 4.
+STORED: dict[str, Weights] = {
+    "int4": Weights("int4", 4 + 20 / 128, 16.0),
+    "int8": Weights("int8", 8.0, 16.0),
+    "fp8": Weights("fp8", 8.0, 16.0),
+}
+
 
 def weights_named(name: str, argument: str) -> Weights:
-    """The type of that name; capitals do not matter. ValueError lists the names."""
-    weights = TYPES.get(str(name).lower().replace("-", "_"))
+    """The type in which engines store a model under that name; capitals do not matter. ValueError lists the names."""
+    key = str(name).lower().replace("-", "_")
+    weights = STORED.get(key) or TYPES.get(key)
     if weights is None:
         raise ValueError(f"{argument} must be one of {', '.join(TYPES)}; got {name!r}")
     return weights

@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 import specsim
 from specsim.latency import Constants, ModelShape, constant, in_one_pass, roofline, weight_only
+from specsim.latency.weights import Weights
 from specsim.speed.ssd import cached_drafts
 
 SMALLS = ("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
@@ -45,12 +46,13 @@ def test_drafts_beside_the_pass() -> None:
 def test_weights_in_few_bits() -> None:
     timed = weight_only("int4", 0.1)
     assert curve("0.8 --cost-ratio 0.1 --weights int4") == pytest.approx(ours(timed))
-    for weights, width in (("int4", 0.5), ("int8", 1.0)):
-        device = roofline(*SMALLS, weight_bytes=width, draft_weight_bytes=2)
+    # As engines store them: the head in 16 bits, a scale and a zero point for 128 weights of 4 bits.
+    for weights, bits in (("int4", 4.15625), ("int8", 8.0)):
+        device = roofline(*SMALLS, weight_bytes=Weights(weights, bits, 16.0), draft_weight_bytes=2)
         assert curve(f"0.8 {SMALL} --weights {weights}") == pytest.approx(ours(device))
     shown = as_json(f"0.8 {SMALL} --weights int4")
-    said = "weights of the target are stored in int4 (4 bits), of the draft in bf16 (16 bits); they are unpacked in no "
-    assert f"{said}time, and multiplied in bf16" in shown["assumptions"]
+    said = "weights of the target are stored in int4 (4.16 bits, head 16), of the draft in bf16 (16 bits); they are "
+    assert f"{said}unpacked in no time, and multiplied in bf16" in shown["assumptions"]
     # What fits is counted in the bits that are kept: 70 GB of weights in bf16 are 35 in 8 bits.
     words = "0.8 --target qwen3-32b --draft qwen3-0.6b --hardware l40s --overhead 0"
     assert any("does not fit" in said for said in as_json(words)["notes"])
