@@ -42,7 +42,8 @@ class Log(NamedTuple):
     file: Annotated[
         Path,
         typer.Argument(
-            help="Log, answers or metrics of vLLM, SGLang, llama.cpp, TensorRT-LLM, aiperf, Spec-Bench, serving benchmarks, or ours."
+            help="Log, answers or metrics of vLLM, SGLang, llama.cpp, TensorRT-LLM, aiperf, Spec-Bench, serving "
+            "benchmarks, or ours."
         ),
     ]
     against: Annotated[

@@ -99,6 +99,19 @@ def test_the_table_fits_a_terminal() -> None:
     assert "- the host works 1 ms in every pass, 1.4 ms more in a cycle with drafts" in said
 
 
+def test_lengths_by_clients_in_an_engines_words() -> None:
+    """The best length of each number of clients, and none where plain decoding writes more."""
+    words = f"0.6 --prompt-tokens 200 {LLAMA} --max-gamma 6 --concurrency 1,8,32,256"
+    best = {cell["concurrency"]: cell["gamma"] for cell in loop(words) if cell["speedup"]["value"] > 1}
+    assert set(best) == {1, 8, 32}
+    assert best[1] == best[8] != best[32]
+    result = CliRunner().invoke(app, ["plan", *shlex.split(f"{words} --emit vllm")])
+    told = json.loads(result.stdout)
+    by_clients = told["num_speculative_tokens_per_batch_size"]
+    assert by_clients == [[1, 8, best[8]], [9, 32, best[32]], [33, 256, 0]]
+    assert "predicted for closed loops of 1, 8, 32, 256 clients" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -106,6 +119,8 @@ def test_the_table_fits_a_terminal() -> None:
         (f"0.8 {LLAMA} --concurrency 0", "concurrency must be at least 1"),
         (f"0.8 {LLAMA} --concurrency 8 --rate 2", "give one of them"),
         (f"0.8 {LLAMA} --concurrency 8 --batch 4", "--concurrency says nothing of --batch"),
+        (f"0.8 {LLAMA} --concurrency 8 --emit csv", "with --concurrency give --json or --csv"),
+        (f"0.8 {LLAMA} --rate 1 --emit vllm", "--rate says nothing of --emit"),
         (f"0.8 {LLAMA} --concurrency 8 --within 3", "--within goes with --rate"),
         (f"0.8 {LLAMA} --gamma 4", "--gamma goes with --concurrency"),
         (f"0.8 {LLAMA} --prompt-tokens 9", "--prompt-tokens goes with --rate or --concurrency"),

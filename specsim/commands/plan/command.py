@@ -31,7 +31,7 @@ def run(options: PlanOptions) -> Output:
         raise ValueError("--nodes is the size of a tree; trees are planned with --ranks, or a --comparison of trees")
     if options.rate is not None:
         return Output(rates.report(options, problem, form))
-    if options.concurrency is not None:
+    if options.concurrency is not None and options.emit is None:
         return Output(loops.report(options, problem, form))
     if options.plot is not None:
         _plot(options, problem, options.plot)

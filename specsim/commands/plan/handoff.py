@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from specsim.commands.plan import cells
+from specsim.commands.plan import cells, loops
 from specsim.commands.plan.answer import EVERYWHERE, is_misfit
 from specsim.commands.plan.emit import BY_BATCH, TABLES, emit
 from specsim.commands.plan.options import PlanOptions
@@ -29,10 +29,14 @@ def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
     if is_misfit(problem):
         raise ValueError(f"nothing to tell {engine}: {problem.costs.misfits[0].note}")
     if engine in TABLES:
+        if options.concurrency is not None:
+            raise ValueError(
+                f"--emit {engine} is a table by batch and context; with --concurrency give --json or --csv"
+            )
         return _table(engine, problem)
 
     # Lengths by batch, or the length at the first batch for engines that take a single one.
-    schedule, schedule_notes = _schedule(engine, problem)
+    schedule, schedule_notes = _schedule(engine, options, problem)
     synthetic = engine.endswith("-synthetic")
     if synthetic:
         schedule_notes[0] += (
@@ -103,8 +107,11 @@ def _table(engine: str, problem: Problem) -> tuple[str, str]:
     return text, "\n".join([note, *_assumptions(problem)])
 
 
-def _schedule(engine: str, problem: Problem) -> tuple[Schedule, list[str]]:
+def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Schedule, list[str]]:
     """Return (first batch, last batch, length) for each range of batches that the engine takes, and notes on them."""
+    if options.concurrency is not None:
+        entries, note = loops.schedule(options, problem)
+        return (entries if engine in BY_BATCH else entries[:1]), [note]
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     top, context = max(search.batches), search.contexts[0]
     # Over several contexts: the length by batch that loses least at all of them.

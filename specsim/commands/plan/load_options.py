@@ -16,8 +16,9 @@ MOST_POINTS, MOST_CLIENTS = 16, 1024
 OF_LOADS = ("prompt_tokens", "output_tokens")
 OF_RATES = ("batch_limit", "within")
 OF_LOOPS = ("gamma", "tau", "ttft_ms", "prefix_share", "captured", "unchunked")
-# Options that neither can take into account.
-NOT_OF_LOADS = ("comparison", "batch", "context", "nodes", "emit", "plot")
+# Options that neither can take into account, and one that --rate cannot.
+NOT_OF_LOADS = ("comparison", "batch", "context", "nodes", "plot")
+NOT_OF_RATES = ("emit",)
 
 
 def check_together(options: PlanOptions) -> None:
@@ -33,7 +34,8 @@ def check_together(options: PlanOptions) -> None:
         if misplaced:
             raise ValueError(f"--{misplaced[0].replace('_', '-')} goes with {needed}")
     # Options that say nothing of a load.
-    conflicts = [name for name in NOT_OF_LOADS if _is_given(options, name)]
+    excluded = (*NOT_OF_LOADS, *(NOT_OF_RATES if at_rates else ()))
+    conflicts = [name for name in excluded if _is_given(options, name)]
     if conflicts and (at_rates or in_loops):
         load = "--rate" if at_rates else "--concurrency"
         raise ValueError(f"{load} says nothing of --{conflicts[0]}; leave out one of them")

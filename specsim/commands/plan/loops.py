@@ -69,6 +69,22 @@ def report(options: PlanOptions, problem: Problem, form: Form) -> str:
     return text(result, form)
 
 
+def schedule(options: PlanOptions, problem: Problem) -> tuple[list[tuple[int, int, int]], str]:
+    """Return the first and last number of clients of each range, with the length at its last; and what it rests on.
+
+    The length is 0 where plain decoding writes more.
+    """
+    points = sorted(answer(options, problem).points)
+    entries: list[tuple[int, int, int]] = []
+    for point in points:
+        first, gamma = (entries[-1][1] + 1 if entries else 1), point.gamma if point.speedup.value > 1 else 0
+        if entries and entries[-1][2] == gamma:
+            first = entries.pop()[0]
+        entries.append((first, point.concurrency, gamma))
+    listed = ", ".join(str(point.concurrency) for point in points)
+    return entries, f"predicted for closed loops of {listed} clients; numbers between take the next one's length"
+
+
 def answer(options: PlanOptions, problem: Problem) -> Answer:
     """Answer every number of clients by the block length that writes most, or by the one that is asked for."""
     # The loop: clients, lengths, the server, and the time of a prompt if it was measured.

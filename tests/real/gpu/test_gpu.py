@@ -276,13 +276,13 @@ def test_memory_that_runs_out_is_said_and_the_rest_goes_on(tmp_path: Path, monke
     assert command(tmp_path, "shapes").exit_code == 1
     found = record(tmp_path, "shapes")
     failed = {row["key"]: row["failed"] for row in found["rows"] if "failed" in row}
-    assert failed.keys() == {f"tiny/{mode}/batch 2/gamma 1" for mode in ("graphs", "eager")}
+    assert failed.keys() == {f"tiny-grouped/{mode}/batch 2/gamma 1" for mode in ("graphs", "eager")}
     for said in failed.values():
         assert said.startswith("MemoryError: caches and logits of 2 texts of 48 tokens")
         assert "try batch 1" in said
     assert sum("speedup" in row for row in found["rows"]) == 4
     assert f"{MISSING}" in markdown(tmp_path)
-    assert "- failed: tiny/graphs/batch 2/gamma 1: MemoryError" in markdown(tmp_path)
+    assert "- failed: tiny-grouped/graphs/batch 2/gamma 1: MemoryError" in markdown(tmp_path)
 
 
 @pytest.mark.slow
