@@ -33,6 +33,7 @@ class Validate(NamedTuple):
 @takes(Validate)
 def validate(options: Validate) -> None:
     """Score the predictor on published speedups; list every row that is impossible or needs an explanation."""
+    from specsim.claims import curves
     from specsim.claims import rows as published
     from specsim.claims import score as scores
     from specsim.report.forms import page
@@ -44,9 +45,12 @@ def validate(options: Validate) -> None:
     results = scores.validate(
         rows, fit=[name.strip() for name in options.fit.split(",") if name.strip()], at_rate=speedup_at_rate
     )
+    # Acceptance lengths that are shipped beside the speedups, audited by the laws of a curve.
+    audits = curves.audited_curves() if options.file is None else []
     if form == "json":
         shown = {"sources": scores.summary(results), "rows": [score._asdict() for score in results.scores]}
+        shown["curves"] = [audit._asdict() for audit in audits]
         typer.echo(json_answer("specsim/validate", shown, indent=None))
     else:
         table = scores.report_rows(results, whole=form != "text")
-        typer.echo(page([table, "", *scores.remarks(results)], form))
+        typer.echo(page([table, "", *scores.remarks(results), *(curves.audit_lines(audits) if audits else [])], form))

@@ -31,6 +31,7 @@ def knows(text: str) -> bool:
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     """Return the one run of a file, request by request."""
     requests, engines, failed, silent = list[RequestAcceptance](), list[str](), 0, 0
+    streamed = list[tuple[int, int]]()
     for i, value in enumerate(json_values(text, source), 1):
         place = f"{source}, record {i}"
         held = fields(value, place)
@@ -52,13 +53,38 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
         request = read_metrics(_with_a_step(acceptance), place)
         requests.append(_with_metadata(request, acceptance, metadata, held, place))
         engines.append(str(acceptance.get("engine", "aiperf")))
+        if (gaps := _gaps(held, place)) is not None:
+            streamed.append((gaps, requests[-1].steps))
     if not sum(request.blocks for request in requests):
         raise ValueError(f"{source} has no request with drafts; expected {ACCEPTANCE} with steps")
     if len(set(engines)) > 1:
         raise ValueError(f"{source} holds requests of {' and '.join(sorted(set(engines)))}; expected one engine")
     notes = [f"{failed} failed requests are left out"] if failed else []
     notes += [f"{silent} requests without {ACCEPTANCE} are left out"] if silent else []
+    notes += _chunk_notes(streamed)
     return (run_of_requests(_named_once(requests), _engine(engines[0]), source, notes=tuple(notes)),)
+
+
+# Relative difference of steps and chunks of a stream beyond which chunks are no steps.
+CHUNKS = 0.05
+
+
+def _chunk_notes(streamed: list[tuple[int, int]]) -> list[str]:
+    """Return what convicts the times: ITL over the acceptance length is TPOT only if each step is one chunk."""
+    gaps, steps = sum(gap for gap, _ in streamed), sum(step for _, step in streamed)
+    if not gaps or not steps or abs(gaps - steps) <= CHUNKS * steps:
+        return []
+    return [
+        f"{steps} steps were counted and {gaps} gaps between chunks timed: chunks are no steps, so the time between "
+        "chunks is not that of a cycle, and over the acceptance length it is not the time per token"
+    ]
+
+
+def _gaps(held: dict[str, Any], place: str) -> int | None:
+    """Return how many gaps between chunks a request was timed by; None without them."""
+    chunks = fields(held.get("metrics") or {}, f"{place}: metrics").get("inter_chunk_latency")
+    values = chunks.get("value") if isinstance(chunks, dict) else None
+    return len(values) if isinstance(values, list) else None
 
 
 def _engine(name: str) -> str:

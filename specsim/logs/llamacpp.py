@@ -12,15 +12,15 @@ an answer (#2324): there tokens are divided by `draft_rounds`.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from specsim.latency import Timing
-from specsim.logs.record import DISAGREE, EngineLog, check_counts, fields, mended, number, share, whole
-from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
+from specsim.lengths.request_record import AcceptanceRecord
+from specsim.logs.llamacpp_responses import read_responses, record_of_totals
+from specsim.logs.llamacpp_totals import Totals, run_of_totals
+from specsim.logs.record import DISAGREE, EngineLog, check_counts, mended, number, share
 
 NAME = "llama.cpp"
 EXPECTS = "lines 'eval time = ... ms / N tokens', or JSON with predicted_ms"
@@ -43,21 +43,6 @@ _DRAFTING = re.compile(
     r"|\baccept(?:ed|ance)?[ _](?:rate|len\w*|tokens)\b|\bdraft(?:ed)?[ _]tokens\b",
     re.MULTILINE,
 )
-# Fields of a response that only a run with speculation has.
-_DRAFT_FIELDS = re.compile("draft|accept|specul", re.IGNORECASE)
-_TIMES = ("predicted_ms", "predicted_n", "draft_n", "draft_n_accepted", "draft_rounds")
-
-
-class Totals(NamedTuple):
-    """Sums over requests: emitted: tokens behind the first of each; blocks: those with drafts, None if not counted."""
-
-    ms: float
-    tokens: float
-    emitted: float
-    drafted: float = 0.0
-    accepted: float = 0.0
-    blocks: float | None = None
-    kept: tuple[int, ...] = ()
 
 
 def knows(text: str) -> bool:
@@ -68,7 +53,7 @@ def knows(text: str) -> bool:
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     """Return the one run of a file: responses, llama-speculative, or a server's log."""
     if '"predicted_ms"' in text:
-        return (check_counts(_response(text, source)),)
+        return (check_counts(read_responses(text, source)),)
     if _DECODED.search(text):
         return (check_counts(_example(text, source)),)
     return (check_counts(_server(text, source)),)
@@ -99,10 +84,11 @@ def _server(text: str, source: str) -> EngineLog:
     room = len(by_position) * (0.00051 * (blocks or 0.0) + 0.5 * max(len(requests), 1))
     if by_position and 0 < abs(sum(by_position) - accepted) <= room:
         by_position = tuple(mended(list(by_position), int(accepted)))
-    run = _run(
+    run = run_of_totals(
         source,
         Totals(ms, tokens, emitted, drafted, accepted, blocks, by_position if sum(by_position) == accepted else ()),
     )
+    run = run._replace(requests=_by_answer(text, run, source))
     if sum(by_position) not in (0, accepted):
         run = run._replace(notes=(*run.notes, f"{DISAGREE}, so hazards are not known"))
     # The drafter's own time; statistics: calls, drafts, and milliseconds of begin, generate, accept.
@@ -119,11 +105,28 @@ def _server(text: str, source: str) -> EngineLog:
     return run
 
 
+def _by_answer(text: str, run: EngineLog, source: str) -> AcceptanceRecord | None:
+    """Return the record of a server's requests; None where its lines do not tell them apart, or not all their steps."""
+    times, counts = _EVAL.findall(text), _KEPT.findall(text)
+    if len(times) != len(counts) or any(unit != "tokens" for _, _, unit in times):
+        return None
+    requests = []
+    for (ms, tokens, _), (accepted, drafted, mean, rates) in zip(times, counts, strict=True):
+        n = float(tokens)
+        blocks = _blocks(float(accepted), float(mean or 0), _shares(rates, source))
+        requests.append(Totals(float(ms), n, max(n - 1, 0.0), float(drafted), float(accepted), blocks))
+    # Blocks as the lines of all requests tell them, or all steps.
+    if any(totals.blocks is None for totals in requests):
+        requests = [totals._replace(blocks=None) for totals in requests]
+    record = record_of_totals(requests)
+    return record if record is not None and record.blocks == run.blocks else None
+
+
 def _without_counts(text: str, source: str, word: str, totals: Totals) -> EngineLog:
     """Return a run without counts of accepted drafts if nothing was drafted; ValueError otherwise."""
     drafts = [number(tokens, f"{source}: gen tokens") for _, _, tokens, _ in _COUNTS.findall(text)]
     if drafts and not sum(drafts):
-        return _run(source, totals)._replace(speculating=True, length=0.0, drafted=0, accepted=0)
+        return run_of_totals(source, totals)._replace(speculating=True, length=0.0, drafted=0, accepted=0)
     raise ValueError(
         f"{source} speculates (it has {word.strip()!r}), but says neither 'draft acceptance = ...' "
         "nor 'decoded N tokens in S seconds' beside n_drafted; expected one of them"
@@ -184,63 +187,6 @@ def _blocks(accepted: float, mean: float, shares: Sequence[float]) -> int | None
     return math.floor(high) if math.ceil(low) == math.floor(high) else None
 
 
-def _response(text: str, source: str) -> EngineLog:
-    """Return the run of one response, a list of them, one a line, or a stream, whose last event has all counts."""
-    # The times and counts of every event.
-    events = pieces(text, source)
-    timings = [_timings(event.value, f"response {i}", source) for i, event in enumerate(events)]
-    spans = [
-        {name: number(_text(event.get(name, 0)), f"{source}: {name} of response {i}") for name in _TIMES}
-        for i, event in enumerate(timings)
-    ]
-    # The last event of each answer; events before the first token have no timings.
-    with_timings = [i for i, event in enumerate(timings) if set(_TIMES) & set(event)]
-    keys = [f"{events[i].answer}, choice {choice(events[i].value)}" for i in with_timings]
-    last = last_places([Counts(key, spans[i]) for key, i in zip(keys, with_timings, strict=True)], source)
-    read = [with_timings[place] for place in last]
-    for i in read:
-        _check_drafts(timings[i], spans[i], f"{source}: response {i}")
-    # Sum over the answers.
-    spans = [spans[i] for i in read]
-    total = {name: math.fsum(span[name] for span in spans) for name in _TIMES}
-    rounds = all(span["draft_rounds"] for span in spans if span["draft_n"])
-    emitted = sum(max(span["predicted_n"] - 1, 0.0) for span in spans)
-    blocks = total["draft_rounds"] if rounds and total["draft_n"] else None
-    ms, tokens, drafted, accepted = (total[name] for name in _TIMES[:4])
-    run = _run(source, Totals(ms, tokens, emitted, drafted, accepted, blocks))
-    run = run._replace(notes=(*run.notes, *note_of(len(with_timings), len(read))))
-    if not run.speculating and any("draft_n" in timings[i] for i in read):
-        return run._replace(speculating=True, length=0.0, drafted=0, accepted=0)
-    return run
-
-
-def _timings(value: Any, name: str, source: str) -> dict[str, Any]:
-    """The timings of a response, which may be the whole of it."""
-    response = fields(value, f"{source}: {name}")
-    return fields(response.get("timings", response), f"{source}: timings of {name}")
-
-
-def _check_drafts(timings: dict[str, Any], counts: dict[str, float], place: str) -> None:
-    """ValueError if a response has a count of drafts, and not both that were drafted and accepted."""
-    words = [name for name in timings if _DRAFT_FIELDS.search(name) and timings[name]]
-    missing = [name for name in ("draft_n", "draft_n_accepted") if name not in timings]
-    if words and missing:
-        raise ValueError(
-            f"{place} speculates (it has {words[0][:40]!r}), but has no {missing[0]}; expected draft_n and "
-            "draft_n_accepted"
-        )
-    if counts["draft_n_accepted"] > counts["draft_n"]:
-        raise ValueError(
-            f"{place}: draft_n_accepted is {counts['draft_n_accepted']:g}, draft_n {counts['draft_n']:g}; "
-            "expected no more"
-        )
-
-
-def _text(value: Any) -> str:
-    """A value of JSON as text from which `number` reads it or refuses it."""
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else json.dumps(value)
-
-
 def _example(text: str, source: str) -> EngineLog:
     """Return the run of a llama-speculative log: all that it decoded, and behind `draft:` the steps of the draft."""
     count, span = _DECODED.findall(text)[-1]
@@ -249,52 +195,10 @@ def _example(text: str, source: str) -> EngineLog:
     if not all(counts.values()):
         raise ValueError(f"{source}: expected n_drafted and n_accept beside 'decoded ... tokens in', found not both")
     drafted, accepted = (number(match[1], f"{source}: {name}") for name, match in counts.items() if match is not None)
-    run = _run(source, Totals(1e3 * seconds, tokens, tokens, drafted, accepted))
+    run = run_of_totals(source, Totals(1e3 * seconds, tokens, tokens, drafted, accepted))
     # An EAGLE-3 draft has two contexts, its encoder and its decoder: all that stands before `target:`.
     part = text[text.rfind("draft:") :].split("target:")[0] if "draft:" in text else ""
     spans = [number(span, f"{source}: eval time of the draft") for span, _, _ in _EVAL.findall(part)]
     if spans and run.blocks:
         run = run._replace(draft=Timing(math.fsum(spans) / 1e3 / run.blocks, None))
     return run
-
-
-def _run(source: str, totals: Totals) -> EngineLog:
-    """Return the run with these totals."""
-    if not totals.tokens or not totals.ms:
-        raise ValueError(f"{source} says of {totals.tokens:g} tokens in {totals.ms:g} ms; expected some of both")
-    token = Timing(totals.ms / 1e3 / totals.tokens, None)
-    if not totals.drafted:
-        return EngineLog(NAME, source, False, batch=1.0, token=token)
-    # Blocks as counted, or as cycles: emitted tokens less accepted drafts.
-    cycles = totals.emitted - totals.accepted
-    blocks, tau, coverage = totals.blocks, None, 1.0
-    notes: tuple[str, ...] = ()
-    if blocks is None:
-        if cycles < 1:
-            raise ValueError(
-                f"{source}: {totals.accepted:g} drafts accepted among {totals.tokens:g} tokens; expected fewer"
-            )
-        first = "" if totals.emitted == totals.tokens else " behind the first of each answer"
-        blocks, notes = cycles, (f"cycles are tokens{first} less accepted drafts",)
-    elif totals.accepted + blocks > totals.emitted:
-        if totals.emitted < blocks:
-            raise ValueError(f"{source}: {blocks:g} blocks emitted {totals.emitted:g} tokens; expected no fewer")
-        tau = Timing(totals.emitted / blocks, None)
-        notes = ("drafts accepted behind the end of an answer are counted as accepted, and not as emitted",)
-    else:
-        coverage = blocks / cycles
-    return EngineLog(
-        NAME,
-        source,
-        True,
-        batch=1.0,
-        length=totals.drafted / blocks,
-        blocks=whole(blocks, f"{source}: blocks"),
-        drafted=whole(totals.drafted, f"{source}: drafted"),
-        accepted=whole(totals.accepted, f"{source}: accepted"),
-        kept=totals.kept if tau is None else (),
-        tau=tau,
-        token=token,
-        notes=notes,
-        coverage=coverage,
-    )

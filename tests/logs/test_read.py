@@ -272,4 +272,5 @@ def test_the_folder_is_the_list() -> None:
         "Spec-Bench",
         "traces",
         "speculators",
+        "llama.cpp metrics",
     }

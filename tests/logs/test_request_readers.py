@@ -116,6 +116,23 @@ def test_aiperf_prompts_that_come_again_are_numbered(tmp_path: Path) -> None:
     ]
 
 
+def test_aiperf_chunks_that_are_no_steps_are_convicted(tmp_path: Path) -> None:
+    """Six steps are six gaps; a proxy that sends each token alone has ten."""
+    for gaps, convicted in ((6, False), (10, True)):
+        request = aiperf("a", {"0": 4, "2": 2}, 11)
+        request["metrics"]["inter_chunk_latency"] = {"value": [20.0] * gaps, "unit": "ms"}
+        run, _ = only(lines(request), tmp_path)
+        assert any("chunks are no steps" in note for note in run.notes) is convicted
+
+
+def test_printed_means_are_those_of_the_counts(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"mean_acceptance_length is 3, and the counts give 2\.167"):
+        read(lines(vllm(mean_acceptance_length=3.0)), tmp_path)
+    with pytest.raises(ValueError, match=r"draft_acceptance_rate is 0\.9, and the counts give 0\.5"):
+        read(lines(vllm(draft_acceptance_rate=0.9)), tmp_path)
+    assert read(lines(vllm(mean_acceptance_length=2.1667, draft_acceptance_rate=0.5)), tmp_path)[0].blocks == 6
+
+
 def test_aiperf_units_and_engines_are_not_guessed(tmp_path: Path) -> None:
     odd = aiperf("a", {"0": 4}, 5)
     odd["metrics"]["request_latency"]["unit"] = "ticks"
