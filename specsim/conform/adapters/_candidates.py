@@ -1,4 +1,4 @@
-"""What transformers' generators of candidates propose, and the laws that they return, on toy models."""
+"""transformers' generators of candidates on toy models: the drafts that they propose, and the laws that they return."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FILE = "transformers.generation.candidate_generator"
 
 
 def of_assistant(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
-    """`AssistedCandidateGenerator`."""
+    """Return the drafts and laws of `AssistedCandidateGenerator`."""
     model, ids = assistant(draft, gamma), beginning(prompt)
     return drafted(
-        module(FILE).AssistedCandidateGenerator(ids, model, *told_of(model, ids, gamma, sampling_params)), ids
+        module(FILE).AssistedCandidateGenerator(ids, model, *generator_parts(model, ids, gamma, sampling_params)), ids
     )
 
 
@@ -28,13 +28,13 @@ def of_early_exit(draft: Model, prompt: Any, gamma: int, sampling_params: Sampli
     # It must draft from the first layer alone: without a toy, a pass through all layers would fail.
     model.toy = None
     made = module(FILE).EarlyExitCandidateGenerator(
-        ids, model, *told_of(model, ids, gamma, sampling_params, assistant_early_exit=1)
+        ids, model, *generator_parts(model, ids, gamma, sampling_params, assistant_early_exit=1)
     )
     return drafted(made, ids)
 
 
 def of_lookup(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
-    """`PromptLookupCandidateGenerator`, in a text that repeats itself; there is no draft model."""
+    """Return the drafts of `PromptLookupCandidateGenerator`, in a text that repeats itself; there is no draft model."""
     ids = beginning([*prompt, 1, 0, 1, 1, 0])
     made = module(FILE).PromptLookupCandidateGenerator(
         num_output_tokens=gamma, max_matching_ngram_size=2, max_length=ids.shape[1] + gamma + 1
@@ -43,13 +43,17 @@ def of_lookup(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingPa
 
 
 def of_single_position(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
-    """`SinglePositionMultiTokenCandidateGenerator`; the kind of assistant that it takes has laws, too."""
+    """Return the drafts and laws of `SinglePositionMultiTokenCandidateGenerator`.
+
+    The kind of assistant that it takes has laws, too.
+    """
     import torch
 
     text: list[int] = []
 
+    # The assistant.
     class Gemma4AssistantToy:
-        """Told of tokens by their embeddings, which are the tokens."""
+        """An assistant that takes tokens by their embeddings, which are the tokens."""
 
         generation_config = SimpleNamespace(num_assistant_tokens=gamma)
         device = torch.device("cpu")
@@ -68,12 +72,16 @@ def of_single_position(draft: Model, prompt: Any, gamma: int, sampling_params: S
 
 
 def of_heads(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
-    """`MTPCandidateGenerator`, on the loop of `MtpModel` that drafts a token a layer; layers look laws up."""
+    """Return the drafts and laws of `MTPCandidateGenerator`, on toy layers.
+
+    The loop of `MtpModel` drafts a token a layer; layers look laws up.
+    """
     import torch
 
     ids, text = beginning(prompt), list(prompt)
     drafts_a_token = module("transformers.modeling_layers").MtpModel.forward
 
+    # Layers, each of which drafts the token after those that were drafted.
     class Heads:
         layers = [None] * gamma
 
@@ -85,23 +93,28 @@ def of_heads(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingPar
         def _project_to_logits(self, logits: Any) -> Any:
             return logits
 
+    # As much of the generator as the method reads.
     processors = _processors(assistant(draft, gamma), ids, sampling_params)
     made = SimpleNamespace(num_mtp_layers=gamma, device="cpu", mtp_cache=None, is_main_model_prefill=True)
     made.do_sample, made.logits_processor = sampling_params.temperature > 0, processors
-    made.mtp_model = lambda **told: drafts_a_token(Heads(), **told)
+    made.mtp_model = lambda **options: drafts_a_token(Heads(), **options)
     places = {"position_ids": torch.arange(ids.shape[1])[None]}
     seen = SimpleNamespace(hidden_states=[torch.zeros(1, ids.shape[1], 1)])
-    found, logits = module(FILE).MTPCandidateGenerator.get_candidates(
+    drafted_ids, logits = module(FILE).MTPCandidateGenerator.get_candidates(
         made, ids, places, seen, is_first_iteration=False, n_last_matches=0
     )
-    return found[0, ids.shape[1] :], torch.softmax(logits[0], -1)
+    return drafted_ids[0, ids.shape[1] :], torch.softmax(logits[0], -1)
 
 
 def of_diffusion(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
-    """`DFlashTokenCandidateGenerator`, whose drafts are all made at once: none is told of those before it."""
+    """Return the drafts and laws of `DFlashTokenCandidateGenerator`, which makes all drafts at once.
+
+    None of them depends on those before it.
+    """
     import torch
 
-    ids = beginning([*prompt, 0])  # there is always a token after the prompt, the target's
+    # There is always a token after the prompt, the target's.
+    ids = beginning([*prompt, 0])
     config = module("transformers").PretrainedConfig(num_hidden_layers=1, hidden_size=1, num_attention_heads=1)
     config.target_layer_ids, config.block_size, config.mask_token_id = [0], gamma + 1, 0
     rows = torch.stack([log(torch.as_tensor(draft([*prompt, *[0] * i]))) for i in range(-1, gamma)])
@@ -118,22 +131,23 @@ def of_diffusion(draft: Model, prompt: Any, gamma: int, sampling_params: Samplin
         def __call__(self, hidden: Any) -> Any:
             return hidden
 
-    block, told = (
-        Assistant(),
-        SimpleNamespace(max_length=ids.shape[1] + gamma + 1, do_sample=sampling_params.temperature > 0),
-    )
+    # The generator of this block, with the options of a target.
+    block = Assistant()
+    options = SimpleNamespace(max_length=ids.shape[1] + gamma + 1, do_sample=sampling_params.temperature > 0)
     block.config = config  # type: ignore[attr-defined]
     processors = _processors(assistant(draft, gamma), ids, sampling_params)
     made = module(FILE).DFlashTokenCandidateGenerator(
-        block, lambda ids: ids[..., None].float(), Head(), told, logits_processor=processors
+        block, lambda ids: ids[..., None].float(), Head(), options, logits_processor=processors
     )
     seen = SimpleNamespace(hidden_states=[torch.zeros(1, ids.shape[1], 1)] * 2)
     inputs = {"position_ids": torch.arange(ids.shape[1])[None], "attention_mask": torch.ones_like(ids)}
     return drafted(made, ids, inputs, seen, is_first_iteration=False, n_last_matches=0)
 
 
-def told_of(model: Any, ids: Any, gamma: int, sampling_params: SamplingParams, **how: Any) -> tuple[Any, ...]:
-    """What a generator with an assistant is made from."""
+def generator_parts(
+    model: Any, ids: Any, gamma: int, sampling_params: SamplingParams, **options: Any
+) -> tuple[Any, ...]:
+    """Return the arguments that a generator with an assistant is made from."""
     import torch
 
     config = module("transformers.generation").GenerationConfig(
@@ -141,20 +155,21 @@ def told_of(model: Any, ids: Any, gamma: int, sampling_params: SamplingParams, *
         min_length=0,
         assistant_confidence_threshold=0.0,
         **sampling(sampling_params),
-        **how,
+        **options,
     )
     processors = model._get_logits_processor(config, ids.shape[1]) if sampling_params.temperature else None
     return config, {"attention_mask": torch.ones_like(ids)}, None, processors
 
 
 def _processors(model: Any, ids: Any, sampling_params: SamplingParams) -> Any:
+    """Return the processors of logits that sampling parameters ask for."""
     config = module("transformers.generation").GenerationConfig(max_length=9, min_length=0, **sampling(sampling_params))
     return model._get_logits_processor(config, ids.shape[1])
 
 
 def drafted(made: Any, ids: Any, *more: Any, **named: Any) -> tuple[Any, Any]:
-    """The tokens after the text, and the laws that are said to be theirs."""
+    """Return the tokens after the text, and the laws that the generator says are theirs."""
     import torch
 
-    found, logits = made.get_candidates(ids, *more, **named)
-    return found[0, ids.shape[1] :], None if logits is None else torch.softmax(logits[0], -1)
+    ids_with_drafts, logits = made.get_candidates(ids, *more, **named)
+    return ids_with_drafts[0, ids.shape[1] :], None if logits is None else torch.softmax(logits[0], -1)

@@ -11,42 +11,49 @@ from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import beginning, log
 from specsim.conform.subject import Model, SamplingParams
 
-DRAFTS = 2  # of a block
-Written = tuple[list[int], Any]  # tokens, and a log-probability for each
+# Drafts of a block.
+DRAFTS = 2
+# Tokens, and a log-probability for each.
+Written = tuple[list[int], Any]
 
 
-def assisted(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **told: Any) -> Written:
-    """`generate(assistant_model=...)`."""
-    return generated_by(table(target), prompt, n, sampling_params, assistant_model=assistant(draft, DRAFTS), **told)
+def assisted(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **options: Any
+) -> Written:
+    """Return a text by `generate(assistant_model=...)`."""
+    return generated_by(table(target), prompt, n, sampling_params, assistant_model=assistant(draft, DRAFTS), **options)
 
 
 def looked_up(
-    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **told: Any
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **options: Any
 ) -> Written:
-    """`generate(prompt_lookup_num_tokens=...)`: drafts come from the text itself."""
+    """Return a text by `generate(prompt_lookup_num_tokens=...)`: drafts come from the text itself."""
     lookup: dict[str, Any] = {"prompt_lookup_num_tokens": DRAFTS, "max_matching_ngram_size": 1}
-    return generated_by(table(target), prompt, n, sampling_params, **lookup, **told)
+    return generated_by(table(target), prompt, n, sampling_params, **lookup, **options)
 
 
 def sampling(sampling_params: SamplingParams) -> dict[str, Any]:
-    """Sampling parameters as a GenerationConfig has them."""
+    """Return sampling parameters as a GenerationConfig has them."""
     if sampling_params.temperature == 0:
         return {"do_sample": False}
     return {"do_sample": True} | sampling_params._asdict()
 
 
 def exits_early(
-    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **told: Any
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **options: Any
 ) -> Written:
-    """`generate(assistant_early_exit=1)`: after its first layer the model is the draft, after its second the target."""
+    """Return a text by `generate(assistant_early_exit=1)`.
+
+    After its first layer the model is the draft, after its second the target.
+    """
     model = early_exit(target, draft)
     model.generation_config.num_assistant_tokens = DRAFTS
     model.generation_config.num_assistant_tokens_schedule = "constant"
-    return generated_by(model, prompt, n, sampling_params, assistant_early_exit=1, **told)
+    return generated_by(model, prompt, n, sampling_params, assistant_early_exit=1, **options)
 
 
 def early_exit(target: Model, draft: Model) -> Any:
-    """A model of two layers."""
+    """Return a model of two layers."""
     made = table(target, "early exit", early=draft)
     made.config.num_hidden_layers = 2
     made.base_model_prefix, made.whole = "whole", SimpleNamespace(config=made.config)
@@ -64,22 +71,24 @@ def generated_by(
     mask: Callable[[Any], Any] | None = None,
     **how: Any,
 ) -> Written:
-    """The tokens that a model appends, and what it says of their probabilities before the sampling parameters."""
+    """Return the tokens that a model appends, and their log-probabilities before the sampling parameters."""
     import torch
 
     ids = beginning(prompt)
-    told = sampling(sampling_params) | {"max_new_tokens": n, "return_dict_in_generate": True, "output_logits": True}
+    # Options of `generate`.
+    options = sampling(sampling_params) | {"max_new_tokens": n, "return_dict_in_generate": True, "output_logits": True}
     if end is not None:
-        told |= {"eos_token_id": end, "pad_token_id": end}
+        options |= {"eos_token_id": end, "pad_token_id": end}
     if mask is not None:
-        told["prefix_allowed_tokens_fn"] = lambda row, text: mask(text[1:].tolist()).nonzero()[0].tolist()
-    found = model.generate(ids, attention_mask=torch.ones_like(ids), **told, **how)
-    said = model.compute_transition_scores(found.sequences, found.logits, normalize_logits=True)
-    return found.sequences[0, ids.shape[1] :].tolist(), said[0]
+        options["prefix_allowed_tokens_fn"] = lambda row, text: mask(text[1:].tolist()).nonzero()[0].tolist()
+    # The text, and log-probabilities of its tokens.
+    output = model.generate(ids, attention_mask=torch.ones_like(ids), **options, **how)
+    logprobs = model.compute_transition_scores(output.sequences, output.logits, normalize_logits=True)
+    return output.sequences[0, ids.shape[1] :].tolist(), logprobs[0]
 
 
 def assistant(draft: Model, drafts: int) -> Any:
-    """A model that drafts so many tokens, whatever became of the last ones and however sure it is."""
+    """Return a model that drafts so many tokens, whether or not the last ones were accepted, and however sure it is."""
     made = table(draft, "assistant")
     made.generation_config.num_assistant_tokens = drafts
     made.generation_config.num_assistant_tokens_schedule = "constant"
@@ -88,10 +97,10 @@ def assistant(draft: Model, drafts: int) -> Any:
 
 
 def table(model: Model, role: str = "target", *, early: Model | None = None) -> Any:
-    """The toy as a PreTrainedModel; what it has seen is kept in the library's own cache, which crops it.
+    """Return the toy as a PreTrainedModel; the library's own cache holds what it has read, and crops it.
 
-    With `early` it looks laws up there while its configuration says that it has one layer. One model serves in a role,
-    as it does for a user: to make one takes as long as to generate with it.
+    With `early` it looks laws up there while its configuration says that it has one layer. One
+    model serves in a role, as it does for a user: making one takes as long as generating with it.
     """
     made = _made(model.vocab, role)
     made.toy, made.early = model, early
@@ -99,23 +108,29 @@ def table(model: Model, role: str = "target", *, early: Model | None = None) -> 
 
 
 def spelled_table(vocab: int, spelled: Any) -> Any:
-    """One with a vocabulary of its own, embeddings and a head: `text` gives the toy's tokens, `laws` its own laws."""
+    """Return a model with a vocabulary of its own, embeddings and a head.
+
+    `text` gives the toy's tokens, `laws` its own laws.
+    """
     return _class()(vocab, spelled)
 
 
 @cache
 def _made(vocab: int, role: str) -> Any:
+    """Return a table of a role, made once."""
     return _class()(vocab, None)
 
 
 @cache
 def _class() -> Any:
+    """Return the class of toy models, which imports transformers."""
     import numpy as np
     import torch
 
     library = module("transformers")
     output = module("transformers.modeling_outputs").CausalLMOutputWithPast
 
+    # A model that looks laws up in a table, with embeddings that are token ids.
     class Table(library.PreTrainedModel, library.GenerationMixin):  # type: ignore[misc, name-defined]
         """`forward` is called with the tokens that are new."""
 
@@ -144,6 +159,7 @@ def _class() -> Any:
             self.head = new_embeddings
 
         def forward(self, input_ids: Any, past_key_values: Any = None, **_: Any) -> Any:
+            """Return logits of the new tokens, by the text that the cache holds."""
             keys = self.embeddings(input_ids).reshape(1, 1, -1, 1).float()
             seen, _values = past_key_values.update(keys, keys, 0)
             text = seen[0, 0, 1:, 0].long().tolist()

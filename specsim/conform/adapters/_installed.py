@@ -1,4 +1,4 @@
-"""What of a package is installed here, and how one of its files is imported without the rest."""
+"""Installed packages: their versions, and the import of one file without the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def version(distribution: str) -> str:
-    """Version of an installed distribution; ImportError, with what to do, where it is missing.
+    """Return the version of an installed distribution; ImportError, with what to do, where it is missing.
 
     >>> version("no-such-distribution")
     Traceback (most recent call last):
@@ -26,36 +26,41 @@ def version(distribution: str) -> str:
 
 
 def note(distribution: str, known: str, *more: str) -> str:
-    """What a report says of a version, `known` being a requirement such as "==0.3.2" or "==1.0,==1.1"; "" if known."""
-    found = version(distribution)
-    other = f"version {found}, the adapter was written for {known.replace('==', '').replace(',', ', ')}"
-    wrong = [] if f"=={found}" in known.split(",") else [other]
+    """Return the note of a report on a version, and more notes.
+
+    The version is named if it is none of `known`, a requirement such as "==0.3.2" or "==1.0,==1.1".
+    """
+    installed = version(distribution)
+    other = f"version {installed}, the adapter was written for {known.replace('==', '').replace(',', ', ')}"
+    wrong = [] if f"=={installed}" in known.split(",") else [other]
     return "; ".join([*wrong, *more])
 
 
 def module(name: str) -> Any:
-    """The module of that dotted name; ImportError names whatever it could not import."""
+    """Return the module of that dotted name; ImportError names whatever it could not import."""
     return importlib.import_module(name)
 
 
 def bare(name: str) -> Any:
-    """The module of that dotted name, without running `__init__` of the packages that it lies in.
+    """Return the module of that dotted name, without running `__init__` of the packages that it lies in.
 
-    Those import servers and kernels that a function of ten lines does not need. What was loaded is forgotten again
-    afterwards, so that the program may import the whole package as usual.
+    Those import servers and kernels that a function of ten lines does not need. What was loaded is
+    forgotten again afterwards, so that the program may import the whole package as usual.
 
     >>> bare("json.decoder").JSONDecoder().decode("[1]")
     [1]
     """
+    # Set aside what was imported of the package.
     top, *_ = name.split(".")
-    held = {key: module for key, module in sys.modules.items() if key == top or key.startswith(f"{top}.")}
-    for key in held:
+    imported = {key: module for key, module in sys.modules.items() if key == top or key.startswith(f"{top}.")}
+    for key in imported:
         del sys.modules[key]
     try:
-        found = importlib.util.find_spec(top)
-        if found is None or found.submodule_search_locations is None:
+        spec = importlib.util.find_spec(top)
+        if spec is None or spec.submodule_search_locations is None:
             raise ImportError(f"package {top} is not installed")
-        paths = list(found.submodule_search_locations)
+        # Empty packages on the way to the file.
+        paths = list(spec.submodule_search_locations)
         for depth in range(1, name.count(".") + 1):
             package = ModuleType(".".join(name.split(".")[:depth]))
             package.__path__ = [f"{path}/{'/'.join(name.split('.')[1:depth])}".rstrip("/") for path in paths]
@@ -64,14 +69,15 @@ def bare(name: str) -> Any:
     finally:
         for key in [key for key in sys.modules if key == top or key.startswith(f"{top}.")]:
             del sys.modules[key]
-        sys.modules.update(held)
+        sys.modules.update(imported)
 
 
 def interpreted(name: str) -> Any:
-    """The same for a file of Triton kernels, which Triton's interpreter runs: they need no device.
+    """Return `bare` of a file of Triton kernels, which Triton's interpreter runs: they need no device.
 
-    Triton asks its environment where a kernel is decorated, its own ones included, and some of them at the first call:
-    nobody may have imported it before, and it is told for as long as the process lasts.
+    Triton reads the environment where a kernel is decorated, its own ones included, and some at
+    their first call. So it must not have been imported before, and the variable stays set for as
+    long as the process lasts.
     """
     os.environ["TRITON_INTERPRET"] = "1"
     return bare(name)

@@ -10,21 +10,24 @@ from specsim.conform.subject import Model, SamplingParams
 
 
 def log(law: Any) -> Any:
-    """Logits of a law, as float32."""
+    """Return the logits of a law, as float32."""
     import torch
 
     return torch.log(torch.as_tensor(law)).float()
 
 
 def truncated(law: Any, sampling_params: SamplingParams) -> Any:
-    """A law without the tokens that top-k and top-p take away, not renormalised: for packages that have neither."""
+    """Return a law without the tokens that top-k and top-p take away, not renormalised, for packages without them."""
     if sampling_params.top_k == 0 and sampling_params.top_p == 1:
         return law
     return law * (warped(law, sampling_params) > 0)
 
 
 def warm(logits: Any, sampling_params: SamplingParams) -> Any:
-    """Logits (..., V) under sampling parameters, for packages whose callers apply them; equal rows are warped once."""
+    """Return logits (..., V) under sampling parameters, for packages whose callers apply them.
+
+    Equal rows are warped once.
+    """
     import torch
 
     if sampling_params == SamplingParams():
@@ -35,10 +38,11 @@ def warm(logits: Any, sampling_params: SamplingParams) -> Any:
 
 
 def language_model(model: Model, sampling_params: SamplingParams) -> Callable[[Any], Any]:
-    """ids (1, n+1), the first of them a mark of the beginning -> logits (1, n+1, V); one pass."""
+    """Return a function of ids (1, n+1), the first a mark of the beginning, to logits (1, n+1, V); one pass."""
     import numpy as np
 
     def logits(ids: Any) -> Any:
+        """Return the logits after every token."""
         rows = model.rows(ids[0, 1:].tolist())
         return log(np.stack([truncated(row, sampling_params) for row in rows]))[None]
 
@@ -46,7 +50,7 @@ def language_model(model: Model, sampling_params: SamplingParams) -> Callable[[A
 
 
 def beginning(prompt: Any) -> Any:
-    """The ids that a model of `language_model` continues: a mark of the beginning, and the prompt."""
+    """Return the ids that a model of `language_model` continues: a mark of the beginning, and the prompt."""
     import torch
 
     return torch.tensor([[0, *prompt]])

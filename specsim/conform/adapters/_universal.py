@@ -1,7 +1,8 @@
 """transformers' assistants with a vocabulary of their own: two tokenizers of letters, and a toy that has one more.
 
-The target's token t is the letter number t. The assistant has one letter more, its token 0, which no target knows; of
-the others it has other ids. Which order a tokenizer's `get_vocab()` has is nobody's promise: fast ones have a hash map.
+The target's token t is the letter number t. The assistant has one letter more, its token 0, which
+no target knows; of the others it has other ids. Which order a tokenizer's `get_vocab()` has is
+nobody's promise: fast ones have a hash map.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from specsim.conform.adapters._candidates import FILE, drafted, told_of
+from specsim.conform.adapters._candidates import FILE, drafted, generator_parts
 from specsim.conform.adapters._generate import DRAFTS, Written, generated_by, spelled_table, table
 from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import beginning, log
 from specsim.conform.subject import Model, SamplingParams
 
-EXTRA = 0.25  # probability of the letter that the target does not know
-MOST = 25  # letters of a target; "z" is the one that it does not know
+# Probability of the letter that the target does not know.
+EXTRA = 0.25
+# Largest number of letters of a target; "z" is the one that it does not know.
+MOST = 25
 
 
 class Letters:
@@ -46,27 +49,31 @@ class Letters:
 def drafts(
     draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams, *, extra: bool, ordered: bool
 ) -> tuple[Any, Any]:
-    """`UniversalSpeculativeDecodingGenerator`, set up as `generate` sets it up; `extra`: there is a token to prune."""
-    target, own, model = _parts(draft.vocab, extra, ordered)
+    """Return drafts of `UniversalSpeculativeDecodingGenerator`, set up as `generate` sets it up.
+
+    With `extra` there is a token to prune.
+    """
+    target, letters, model = _parts(draft.vocab, extra, ordered)
     model.toy, ids = draft, beginning(prompt)
     model.generation_config.num_assistant_tokens = gamma
     translator = module(FILE).AssistantVocabTranslatorCache.get_translator(
-        target, own, draft.vocab, assistant_model=model, assistant_prune_lm_head=True
+        target, letters, draft.vocab, assistant_model=model, assistant_prune_lm_head=True
     )
-    config, inputs, _, processors = told_of(model, ids, gamma, sampling_params)
+    config, inputs, _, processors = generator_parts(model, ids, gamma, sampling_params)
     made = module(FILE).UniversalSpeculativeDecodingGenerator(
-        ids, model, target, own, config, inputs, translator, None, processors
+        ids, model, target, letters, config, inputs, translator, None, processors
     )
     return drafted(made, ids)
 
 
 def reencoded(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
-    """`AssistedCandidateGeneratorDifferentTokenizers`, which `generate` takes for greedy decoding only."""
-    target, own, model = _parts(draft.vocab, False, True)
+    """Return drafts of `AssistedCandidateGeneratorDifferentTokenizers`, for greedy decoding only."""
+    target, letters, model = _parts(draft.vocab, False, True)
     model.toy, ids = draft, beginning(prompt)
     model.generation_config.num_assistant_tokens = gamma
-    told = told_of(model, ids, gamma, SamplingParams(temperature=0.0))
-    return drafted(module(FILE).AssistedCandidateGeneratorDifferentTokenizers(ids, model, target, own, *told), ids)
+    options = generator_parts(model, ids, gamma, SamplingParams(temperature=0.0))
+    generator = module(FILE).AssistedCandidateGeneratorDifferentTokenizers
+    return drafted(generator(ids, model, target, letters, *options), ids)
 
 
 def generated(
@@ -78,47 +85,56 @@ def generated(
     *,
     extra: bool,
     ordered: bool,
-    **told: Any,
+    **options: Any,
 ) -> Written:
-    """`generate(assistant_model=..., tokenizer=..., assistant_tokenizer=...)`."""
+    """Return a text by `generate(assistant_model=..., tokenizer=..., assistant_tokenizer=...)`."""
     greedy = sampling_params.temperature == 0
-    letters, own, model = _parts(draft.vocab, extra, ordered, greedy)
+    # The tokenizers and the assistant, then the text.
+    letters, own_letters, model = _parts(draft.vocab, extra, ordered, greedy)
     model.toy, model.generation_config.num_assistant_tokens = draft, DRAFTS
-    how = {"assistant_model": model, "tokenizer": letters, "assistant_tokenizer": own}
-    return generated_by(table(target), prompt, n, sampling_params, **how, **told)
+    how = {"assistant_model": model, "tokenizer": letters, "assistant_tokenizer": own_letters}
+    return generated_by(table(target), prompt, n, sampling_params, **how, **options)
 
 
-@cache  # the library prunes a model when it first sees it, and keeps what it made of two tokenizers
+# The library prunes a model when it first sees it, and keeps what it made of two tokenizers.
+@cache
 def _parts(vocab: int, extra: bool, ordered: bool, greedy: bool = False) -> tuple[Letters, Letters, Any]:
-    """The target's tokenizer, the assistant's, and the assistant: one for `greedy` decoding, which does not prune.
+    """Return the tokenizers of target and assistant, and the assistant: one for `greedy` decoding does not prune.
 
-    There the library reads the assistant's ids as they were; one that was pruned for sampling before has fewer.
+    There the library reads the assistant's ids as they were; one that was pruned for sampling
+    before has fewer.
     """
     import torch
 
     if vocab > MOST:
         raise ValueError(f"its tokens are letters, of which there are {MOST}")
+    # Ids of the letters in both vocabularies.
     letters = string.ascii_lowercase[:vocab]
     ids = {letter: int(extra) + (i + 1) % vocab for i, letter in enumerate(letters)} | ({"z": 0} if extra else {})
-    given = sorted(ids.items(), key=lambda item: item[1] if ordered else -item[1])
-    of_target = [int(extra) + (i + 1) % vocab for i in range(vocab)]  # the assistant's id of the target's token
+    ordered_ids = sorted(ids.items(), key=lambda item: item[1] if ordered else -item[1])
+    # The assistant's id of each token of the target.
+    of_target = [int(extra) + (i + 1) % vocab for i in range(vocab)]
 
     class Spelled:
-        """The assistant's laws and texts from the toy's."""
+        """The assistant's laws and texts, made from the toy's."""
 
         @staticmethod
         def laws(rows: Any) -> Any:
-            out = torch.zeros(len(rows), vocab + int(extra), dtype=torch.float64)
-            out[:, of_target] = torch.as_tensor(rows)
+            """Return laws over the assistant's vocabulary, as logits."""
+            laws = torch.zeros(len(rows), vocab + int(extra), dtype=torch.float64)
+            laws[:, of_target] = torch.as_tensor(rows)
             if extra:
-                out *= 1 - EXTRA
-                out[:, 0] = EXTRA
-            return log(out).clamp(min=-1e4)  # a linear layer makes NaN of infinities
+                laws *= 1 - EXTRA
+                laws[:, 0] = EXTRA
+            # A linear layer makes NaN of infinities.
+            return log(laws).clamp(min=-1e4)
 
         @staticmethod
         def text(seen: list[int]) -> list[int]:
+            """Return the toy's tokens of a text of the assistant."""
             return [of_target.index(token) for token in seen]
 
+    # The assistant, with embeddings that are ids and a head that is the identity.
     size = vocab + int(extra)
     model = spelled_table(size, Spelled)
     model.embeddings = torch.nn.Embedding(size, 1)
@@ -127,4 +143,4 @@ def _parts(vocab: int, extra: bool, ordered: bool, greedy: bool = False) -> tupl
     model.head.weight.data.copy_(torch.eye(size))
     model.generation_config.num_assistant_tokens_schedule = "constant"
     model.generation_config.assistant_confidence_threshold = 0.0
-    return Letters({letter: i for i, letter in enumerate(letters)}), Letters(dict(given)), model
+    return Letters({letter: i for i, letter in enumerate(letters)}), Letters(dict(ordered_ids)), model

@@ -9,38 +9,41 @@ from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import log
 from specsim.conform.subject import Model, SamplingParams, Subject
 
+# Sampling parameters that leave laws as they are.
 PLAIN = SamplingParams()
 
 
 def batched(run: Callable[..., Any], name: str) -> Subject:
-    """A chain that takes batches; one call is a batch of one."""
+    """Return a chain that takes batches; one call is a batch of one."""
 
-    def one(p: Any, q: Any, drafts: Any, **named: Any) -> Any:
+    def run_one(p: Any, q: Any, drafts: Any, **named: Any) -> Any:
+        """Verify a batch of one."""
         return run(p[None], None if q is None else q[None], drafts[None], **named)[0]
 
-    made = Subject(name, "chain", one, "torch", "float32", "global", returns="tokens", logits=True, batch=run)
+    made = Subject(name, "chain", run_one, "torch", "float32", "global", returns="tokens", logits=True, batch=run)
     return made._replace(sizes=(1, 2))
 
 
 def rule(sampler: Any) -> Callable[..., Any]:
-    """`rejection_sample` on laws as they are; the bonus is the caller's, drawn before."""
+    """Return `rejection_sample` on unwarped laws; the bonus is the caller's, drawn before."""
     import torch
 
     def run(p: Any, q: Any, drafts: Any) -> Any:
+        """Verify a batch."""
         rows, gamma = drafts.shape
         bonus = torch.multinomial(torch.softmax(p[:, -1], -1), 1).int()
         laws = None if q is None else torch.softmax(q, -1).flatten(0, 1)
         target, ends = p[:, :-1].flatten(0, 1).contiguous(), torch.arange(gamma, rows * gamma + 1, gamma).int()
-        told = metadata(PLAIN, rows)
+        options = metadata(PLAIN, rows)
         return sampler.rejection_sample(
-            drafts.int().flatten(), [gamma] * rows, gamma, ends, laws, target, bonus, told
+            drafts.int().flatten(), [gamma] * rows, gamma, ends, laws, target, bonus, options
         ).long()
 
     return run
 
 
 def whole(sampler: Any) -> Callable[..., Any]:
-    """`RejectionSampler.forward` on logits before the sampling parameters, which the draft's law has already."""
+    """Return `RejectionSampler.forward` on logits before the sampling parameters, which the draft's law has already."""
     import torch
 
     made = sampler.RejectionSampler(module("vllm.v1.sample.sampler").Sampler())
@@ -48,8 +51,11 @@ def whole(sampler: Any) -> Callable[..., Any]:
     described = module("vllm.v1.spec_decode.metadata").SpecDecodeMetadata
 
     def run(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
+        """Verify a batch."""
         rows, gamma = drafts.shape
-        told, places = metadata(sampling_params, rows), torch.arange(rows * (gamma + 1)).reshape(rows, gamma + 1)
+
+        # Where each draft and each bonus stands in the flat batch.
+        options, places = metadata(sampling_params, rows), torch.arange(rows * (gamma + 1)).reshape(rows, gamma + 1)
         ends = torch.arange(gamma, rows * gamma + 1, gamma).int()
         shape = described(
             drafts.int().flatten(),
@@ -60,17 +66,19 @@ def whole(sampler: Any) -> Callable[..., Any]:
             places[:, -1],
             places.flatten(),
         )
+
+        # The law that drafts were drawn from.
         each = metadata(sampling_params, rows * gamma)
         draft = q.flatten(0, 1) / (sampling_params.temperature or 1.0)
         laws = torch.softmax(cut(draft, each.top_k, each.top_p), -1)
         with torch.compiler.set_stance("force_eager"):
-            return _filled(made, shape, laws, p.flatten(0, 1), told).sampled_token_ids.long()
+            return _filled(made, shape, laws, p.flatten(0, 1), options).sampled_token_ids.long()
 
     return run
 
 
 def _filled(run: Callable[..., Any], *args: Any) -> Any:
-    """Memory that nothing has written reads as NaN: otherwise a call may be right by chance."""
+    """Run with memory that reads as NaN until it is written: otherwise a call may be right by chance."""
     import torch
 
     before = torch.are_deterministic_algorithms_enabled()
@@ -82,10 +90,11 @@ def _filled(run: Callable[..., Any], *args: Any) -> Any:
 
 
 def drafter(sample: Callable[..., Any]) -> Callable[..., Any]:
-    """Drafts one after the other, with the laws that the function returns."""
+    """Return a drafter: drafts one after the other, with the laws that the function returns."""
     import torch
 
     def run(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[list[int], Any]:
+        """Draw gamma drafts; return them with their laws."""
         text, rows = list(prompt), []
         for _ in range(gamma):
             token, law = sample(log(draft(text))[None], metadata(sampling_params, 1))
@@ -97,16 +106,19 @@ def drafter(sample: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def metadata(sampling_params: SamplingParams, rows: int) -> Any:
-    """vllm's own record of the sampling parameters, the same for every row, and nothing else asked for."""
+    """Return vllm's record of the sampling parameters, the same for every row."""
     import torch
 
     greedy, nothing = sampling_params.temperature == 0, torch.zeros(rows)
+    temperature, top_p = (torch.full((rows,), value) for value in (sampling_params.temperature, sampling_params.top_p))
+    top_k = torch.full((rows,), sampling_params.top_k, dtype=torch.int32)
+    # Parameters that leave laws as they are must be None; nothing else is asked for.
     return module("vllm.v1.sample.metadata").SamplingMetadata(
-        temperature=None if greedy else torch.full((rows,), sampling_params.temperature),
+        temperature=None if greedy else temperature,
         all_greedy=greedy,
         all_random=not greedy,
-        top_p=torch.full((rows,), sampling_params.top_p) if sampling_params.top_p < 1 else None,
-        top_k=torch.full((rows,), sampling_params.top_k, dtype=torch.int32) if sampling_params.top_k else None,
+        top_p=top_p if sampling_params.top_p < 1 else None,
+        top_k=top_k if sampling_params.top_k else None,
         generators={},
         max_num_logprobs=None,
         no_penalties=True,

@@ -16,31 +16,35 @@ LICENCE = "MIT"
 
 
 def subjects() -> list[Subject]:
-    """Dense and sparse rows of the draft; the laws after the package's own sampling parameters."""
-    said = note(DISTRIBUTION, VERSIONS)
+    """Return its verifier on dense and on sparse rows of the draft, and after its own sampling parameters."""
+    caveat = note(DISTRIBUTION, VERSIONS)
     model = module("dflash.model")
     sample, laws = model._rejection_sample, model._sampling_probs
 
     def dense(p: Any, q: Any, drafts: Any) -> tuple[int, Any]:
-        kept, token = sample(drafts[None], p[None], q[None])
-        return int(kept), token
+        """Verify with whole rows of the draft."""
+        num_accepted, token = sample(drafts[None], p[None], q[None])
+        return int(num_accepted), token
 
     def sparse(p: Any, q: Any, drafts: Any) -> tuple[int, Any]:
+        """Verify with rows of the draft sorted, and the tokens of their entries."""
         indices = q.argsort(-1, descending=True)
-        kept, token = sample(drafts[None], p[None], q.gather(-1, indices)[None], indices[None])
-        return int(kept), token
+        num_accepted, token = sample(drafts[None], p[None], q.gather(-1, indices)[None], indices[None])
+        return int(num_accepted), token
 
     def parameters(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> tuple[int, Any]:
-        if sampling_params.temperature == 0:  # as its loop does
+        """Verify after the sampling parameters; at temperature 0 compare with the argmax, as its loop does."""
+        if sampling_params.temperature == 0:
             best = p.argmax(-1)
-            kept = int((drafts == best[:-1]).cumprod(0).sum())
-            return kept, best[kept]
+            num_accepted = int((drafts == best[:-1]).cumprod(0).sum())
+            return num_accepted, best[num_accepted]
         after = [
             laws(w[None], sampling_params.temperature, sampling_params.top_p, sampling_params.top_k)[0] for w in (p, q)
         ]
         return dense(after[0], after[1], drafts)
 
-    whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", dtypes=("float32", "bfloat16"), note=said)
+    # The three entries as subjects.
+    whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", dtypes=("float32", "bfloat16"), note=caveat)
     return [
         whole,
         whole._replace(name=f"{ENTRY}, draft_indices", run=sparse),

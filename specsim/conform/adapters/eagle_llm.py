@@ -17,37 +17,43 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """The verifier, under its own logits processor; the next token is drawn from the law that it returns."""
-    said = note(DISTRIBUTION, VERSIONS)
+    """Return its verifier, under its own logits processor; the next token is drawn from the law that it returns."""
+    caveat = note(DISTRIBUTION, VERSIONS)
     import torch
 
     utils = module("eagle.model.utils")
 
     def laws(q: Any, processor: Any) -> Any:
-        """As its draft model has them."""
+        """Return the laws of the draft, as its model has them."""
         return torch.softmax(processor(None, q), -1)
 
     def run(p: Any, q: Any, tree: TokenTree, *, sampling_params: SamplingParams) -> tuple[list[int], int]:
+        """Verify a tree; return the accepted path and the next token."""
         processor = utils.prepare_logits_processor(
             sampling_params.temperature, 0.0, sampling_params.top_p, sampling_params.top_k
         )
         parents, tokens = [int(i) for i in tree.parents], [int(x) for x in tree.tokens]
         paths = _paths(parents)
-        rows = torch.tensor([[0, *(node + 1 for node in path)] for path in paths])  # 0 is the root, -1 pads
+        # Rows of every path: 0 is the root, -1 pads.
+        rows = torch.tensor([[0, *(node + 1 for node in path)] for path in paths])
         rows[:, 1:][torch.tensor(paths) < 0] = -1
-        seen = torch.tensor([0, *tokens, -1])  # the root's own token is never read
+        # The token of the root is never read.
+        candidates = torch.tensor([0, *tokens, -1])
+        # The buffers of its draft model; greedy verification takes none.
         more: tuple[Any, ...] = (None,) * 5
         if processor is not None:
             draft = laws(q, processor)
             chances, op, place, before = _buffers(parents, tokens, draft)
             chosen = torch.tensor([1.0, *chances, 1.0])[rows]
-            at = [[0 if row < 1 else place[row - 1] for row in path] for path in rows.tolist()]
+            levels = [[0 if row < 1 else place[row - 1] for row in path] for path in rows.tolist()]
             siblings = [[[] if row < 1 else before[row - 1] for row in path] for path in rows.tolist()]
-            more = (chosen, op, at, seen[None, :-1], siblings)
-        best, kept, after = utils.evaluate_posterior(p[rows], seen[rows], processor, *more)
+            more = (chosen, op, levels, candidates[None, :-1], siblings)
+        # The path, and the law of the next token.
+        best, num_accepted, after = utils.evaluate_posterior(p[rows], candidates[rows], processor, *more)
         token = torch.argmax(after) if processor is None else torch.multinomial(after, 1)
-        return [node for node in paths[int(best)] if node >= 0][: int(kept)], int(token)
+        return [node for node in paths[int(best)] if node >= 0][: int(num_accepted)], int(token)
 
+    # The entry as subjects.
     tree = Subject(
         ENTRY,
         "tree",
@@ -59,39 +65,45 @@ def subjects() -> list[Subject]:
         warps=True,
         scheme="without_replacement",
         dtypes=("float32", "bfloat16"),
-        note=said,
+        note=caveat,
     )
     return [tree, tree._replace(name=f"{ENTRY}, one path", shapes=((-1,), (-1, 0)))]
 
 
 def _paths(parents: list[int]) -> list[list[int]]:
-    """Nodes from the root to every leaf, padded with -1."""
-    found = []
+    """Return the nodes from the root to every leaf, padded with -1."""
+    paths = []
     for leaf in (node for node in range(len(parents)) if node not in parents):
         path = [leaf]
         while parents[path[0]] >= 0:
             path.insert(0, parents[path[0]])
-        found.append(path)
-    longest = max(map(len, found))
-    return [path + [-1] * (longest - len(path)) for path in sorted(found)]
+        paths.append(path)
+    longest = max(map(len, paths))
+    return [path + [-1] * (longest - len(path)) for path in sorted(paths)]
 
 
 def _buffers(parents: list[int], tokens: list[int], draft: Any) -> tuple[list[float], list[Any], list[int], list[Any]]:
-    """What its draft model and tree say of every node: the chance of its draw, the laws of every depth, the place of
-    its parent's law there, and the siblings before it (counted with the root)."""
+    """Return what its draft model and tree hold of every node.
+
+    That is the chance of its draw, the laws of every depth, the place of its parent's law there,
+    and the siblings before it (counted with the root).
+    """
     import torch
 
     depth: list[int] = []
     chances: list[float] = []
     place: list[int] = []
     before: list[Any] = []
-    levels: list[list[int]] = []  # parents at every depth, in order
+    # Parents at every depth, in order.
+    levels: list[list[int]] = []
     for node, parent in enumerate(parents):
         depth.append(0 if parent < 0 else depth[parent] + 1)
         if depth[node] == len(levels):
             levels.append([])
         if parent not in levels[depth[node]]:
             levels[depth[node]].append(parent)
+        # The chance of a draw without replacement: the law over what the siblings before it have
+        # left.
         siblings = [other for other in range(node) if parents[other] == parent]
         law = draft[parent + 1]
         left = 1 - sum(float(law[tokens[other]]) for other in siblings)

@@ -18,14 +18,14 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """`verify` and `verify_batch` on chains, `verify_tree` on candidates drawn i.i.d. and without replacement."""
-    said = note(DISTRIBUTION, VERSIONS, "top-k is the adapter's: the package has none")
+    """Return `verify` and `verify_batch` on chains, `verify_tree` on candidates i.i.d. and without replacement."""
+    caveat = note(DISTRIBUTION, VERSIONS, "top-k is the adapter's: the package has none")
     import torch
 
     package, verifiers = module("economize.decoding"), module("economize.decoding.verifiers")
 
     def made(sampling_params: SamplingParams) -> tuple[Any, Any]:
-        """Verifier and selector, which draws from torch's own generator."""
+        """Return the verifier and the selector, which draws from torch's own generator."""
         if sampling_params.temperature == 0:
             return verifiers.GreedyVerifier(package.DecodeConfig(verifier="greedy")), package.GreedySelector()
         selector = package.TopPSampler(sampling_params.temperature, sampling_params.top_p)
@@ -33,40 +33,49 @@ def subjects() -> list[Subject]:
         return verifiers.RejectionVerifier(package.DecodeConfig(verifier="rejection")), selector
 
     def rows(law: Any, sampling_params: SamplingParams) -> Any:
+        """Return logits of laws, without what top-k takes away."""
         return log(
             torch.stack([torch.as_tensor(truncated(row.numpy(), sampling_params._replace(top_p=1.0))) for row in law])
         )
 
-    def one(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams = UNCHANGED) -> tuple[int, int]:
+    def run_one(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams = UNCHANGED) -> tuple[int, int]:
+        """Verify one block."""
         verifier, selector = made(sampling_params)
         laws = None if q is None else selector.distributions(rows(q, sampling_params))
-        found: tuple[int, int] = verifier.verify(rows(p, sampling_params), drafts.tolist(), laws, selector, drafts, 0)
-        return found
+        result: tuple[int, int] = verifier.verify(rows(p, sampling_params), drafts.tolist(), laws, selector, drafts, 0)
+        return result
 
     def batch(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams = UNCHANGED) -> tuple[Any, Any]:
+        """Verify a batch."""
         verifier, selector = made(sampling_params)
         laws = None if q is None else torch.stack([selector.distributions(rows(w, sampling_params)) for w in q])
         draft = package.Draft(drafts, [drafts.shape[1]] * len(drafts), None, laws)
         logits = torch.stack([rows(w, sampling_params) for w in p])
-        found: tuple[Any, Any] = verifier.verify_batch(logits, draft, selector, drafts, [0] * len(drafts))
-        return found
+        result: tuple[Any, Any] = verifier.verify_batch(logits, draft, selector, drafts, [0] * len(drafts))
+        return result
 
     def batch_of_one(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams = UNCHANGED) -> tuple[int, int]:
-        kept, token = batch(p[None], None if q is None else q[None], drafts[None], sampling_params=sampling_params)
-        return int(kept[0]), int(token[0])
+        """Verify one block as a batch."""
+        batched_q = None if q is None else q[None]
+        num_accepted, token = batch(p[None], batched_q, drafts[None], sampling_params=sampling_params)
+        return int(num_accepted[0]), int(token[0])
 
-    def tree(p: Any, q: Any, given: TokenTree, *, scheme: str) -> tuple[list[int], int]:
+    def tree(p: Any, q: Any, drafted: TokenTree, *, scheme: str) -> tuple[list[int], int]:
+        """Verify a tree; return the accepted path and the next token."""
         verifier, selector = made(UNCHANGED)
-        parents, tokens = [int(i) for i in given.parents], given.tokens
+        parents, tokens = [int(i) for i in drafted.parents], drafted.tokens
         laws = torch.stack([q[parent + 1] for parent in parents])
-        if scheme == "without_replacement":  # every child's law, given the siblings before it
+        # The law of every child, given the siblings before it.
+        if scheme == "without_replacement":
             for i, parent in enumerate(parents):
                 for sibling in (j for j in range(i) if parents[j] == parent):
                     laws[i, tokens[sibling]] = 0.0
-        live: list[int] = []  # where nothing is left to draw, nothing is drafted
+        # Where nothing is left to draw, nothing is drafted.
+        live: list[int] = []
         for i, parent in enumerate(parents):
             if laws[i].sum() > 0 and (parent < 0 or parent in live):
                 live.append(i)
+        # The tree of the nodes that are left, in their numbers.
         number = {-1: -1} | {i: place for place, i in enumerate(live)}
         above = torch.tensor([number[parents[i]] for i in live])
         laws = laws[live] / laws[live].sum(-1, keepdim=True)
@@ -75,16 +84,19 @@ def subjects() -> list[Subject]:
         paths, following = verifier.verify_tree(exact[None], draft, selector)
         return [live[place] for place in paths[0]], following[0]
 
-    chain = Subject(f"{ENTRY}.verify", "chain", one, "torch", "float32", "global", warps=True, batch=batch, note=said)
+    # The entries as subjects.
+    chain = Subject(
+        f"{ENTRY}.verify", "chain", run_one, "torch", "float32", "global", warps=True, batch=batch, note=caveat
+    )
     trees = chain._replace(name=f"{ENTRY}.verify_tree, i.i.d.", kind="tree", warps=False, batch=None, note="")
     return [
         chain._replace(batch=None),
         chain._replace(name=f"{ENTRY}.verify_batch", run=batch_of_one),
         chain._replace(name=f"{ENTRY}.verify_batch, one-hot drafts", run=batch_of_one, takes_q=False),
-        trees._replace(run=lambda p, q, given: tree(p, q, given, scheme="iid")),
+        trees._replace(run=lambda p, q, drafted: tree(p, q, drafted, scheme="iid")),
         trees._replace(
             name=f"{ENTRY}.verify_tree, without replacement",
-            run=lambda p, q, given: tree(p, q, given, scheme="without_replacement"),
+            run=lambda p, q, drafted: tree(p, q, drafted, scheme="without_replacement"),
             scheme="without_replacement",
         ),
     ]

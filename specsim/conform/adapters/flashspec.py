@@ -16,17 +16,20 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """The sampler (its caller draws the bonus), a step of its loop with and without laws of the draft, and typical."""
-    said = note(DISTRIBUTION, VERSIONS)
+    """Return its sampler, a step of its loop with and without laws of the draft, and typical acceptance."""
+    # The sampler leaves the bonus to its caller.
+    caveat = note(DISTRIBUTION, VERSIONS)
     rejection = module("flashspec.sampling.rejection")
     typical_sample = module("flashspec.sampling.typical").typical_sample
 
-    def first(tokens: Any, kept: int) -> tuple[int, Any]:
-        return kept, tokens[kept] if kept < len(tokens) else None
+    def with_next(tokens: Any, num_accepted: int) -> tuple[int, Any]:
+        """Return the number of accepted drafts, and the token after them if there is one."""
+        return num_accepted, tokens[num_accepted] if num_accepted < len(tokens) else None
 
     def sampler(p: Any, q: Any, drafts: Any) -> tuple[int, Any]:
-        tokens, kept, _ = rejection.rejection_sample(drafts[None], q[None], p[None, :-1], drafts[None], len(drafts))
-        return first(tokens[0], int(kept[0]))
+        sample = rejection.rejection_sample
+        tokens, num_accepted, _ = sample(drafts[None], q[None], p[None, :-1], drafts[None], len(drafts))
+        return with_next(tokens[0], int(num_accepted[0]))
 
     def steps(p: Any, q: Any, drafts: Any) -> Any:
         return rejection.rejection_step(drafts, q, p).unbind(1)
@@ -35,16 +38,17 @@ def subjects() -> list[Subject]:
         return rejection.rejection_step_onehot(drafts, p).unbind(1)
 
     def alone(rows: Any) -> Any:
-        """A batch of one."""
+        """Return a function of batches as one of single rows."""
         return lambda p, q, drafts: tuple(
-            int(found[0]) for found in rows(p[None], None if q is None else q[None], drafts[None])
+            int(part[0]) for part in rows(p[None], None if q is None else q[None], drafts[None])
         )
 
     def typical(p: Any, q: Any, drafts: Any, *, mass: float = 0.5) -> tuple[int, Any]:
-        tokens, kept, _ = typical_sample(q[None], p[None, :-1], drafts[None], len(drafts), typical_p=mass)
-        return first(tokens[0], int(kept[0]))
+        tokens, num_accepted, _ = typical_sample(q[None], p[None, :-1], drafts[None], len(drafts), typical_p=mass)
+        return with_next(tokens[0], int(num_accepted[0]))
 
-    whole = Subject(ENTRY, "chain", sampler, "torch", "float32", "global", logits=True, note=said)
+    # The entries as subjects; typical acceptance is lossy.
+    whole = Subject(ENTRY, "chain", sampler, "torch", "float32", "global", logits=True, note=caveat)
     whole = whole._replace(dtypes=("float32", "bfloat16"))
     place = "flashspec.sampling.rejection.rejection_step"
     lossy = whole._replace(lossless=False)
@@ -56,6 +60,6 @@ def subjects() -> list[Subject]:
         lossy._replace(
             name="flashspec.sampling.typical.typical_sample, typical_p=1",
             run=lambda p, q, drafts: typical(p, q, drafts, mass=1.0),
-            note="; ".join(filter(None, [said, "typical_p is the sampling configuration's top_p, 1 by default"])),
+            note="; ".join(filter(None, [caveat, "typical_p is the sampling configuration's top_p, 1 by default"])),
         ),
     ]

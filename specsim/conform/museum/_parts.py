@@ -1,4 +1,4 @@
-"""What the rules of the museum have in common, and get right."""
+"""Correct parts that the rules of the museum share."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from specsim.conform.subject import SamplingParams
 from specsim.laws.warp import warp
 from specsim.types import Array
 
-SIZES = (1, 2)  # numbers of drafts that show what is shown here
+# Numbers of drafts at which the errors of the museum show.
+SIZES = (1, 2)
 
 
 def draw(random: Any, weights: Array) -> int:
-    """A token with probability in proportion to its weight."""
+    """Return a token with probability in proportion to its weight."""
     return int(random.choice(len(weights), p=weights / weights.sum()))
 
 
 def residual(p: Array, q: Array) -> Array:
-    """What of p is left when q has had its share, not normalised; p where rounding leaves nothing."""
+    """Return (p - q)+, not normalised; p where rounding leaves nothing."""
     rest = (p - q).clip(0)
     return rest if rest.sum() > 0 else p
 
 
 def place(u: Any, weights: Array) -> int:
-    """The token on whose part of [0, 1) a uniform lies."""
+    """Return the token on whose part of [0, 1) a uniform lies."""
     ends = np.cumsum(weights / weights.sum())
     return next((i for i, end in enumerate(ends[:-1]) if u < end), int(np.flatnonzero(weights)[-1]))
 
 
 def warped(law: Array, sampling_params: SamplingParams) -> Array:
-    """A law, or rows of laws, under sampling parameters."""
+    """Return a law, or rows of laws, under sampling parameters."""
     with np.errstate(divide="ignore"):
         return np.asarray(warp(np.log(law), **sampling_params._asdict()))
 
 
 def rounds(prompt: Sequence[int], n: int, block: Callable[[tuple[int, ...]], Sequence[int]]) -> tuple[int, ...]:
-    """n tokens after a prompt, made of the blocks that follow the text so far."""
+    """Return n tokens after a prompt, made of the blocks that follow the text so far."""
     text: tuple[int, ...] = tuple(prompt)
     while len(text) < len(prompt) + n:
         text += tuple(block(text))
@@ -46,5 +47,5 @@ def rounds(prompt: Sequence[int], n: int, block: Callable[[tuple[int, ...]], Seq
 
 
 def children(tree: Any, node: int) -> list[int]:
-    """Nodes below a node, in the order in which they were drawn; -1 is the root."""
+    """Return the nodes below a node, in the order in which they were drawn; -1 is the root."""
     return [i for i, parent in enumerate(tree.parents) if parent == node]

@@ -10,6 +10,7 @@ from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjec
 from specsim.conform.report import BEYOND, short
 from specsim.conform.verdict import Report
 
+# The head of a table, with places for two columns.
 HEAD = "| {} | {} | thread | evidence | runs | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
 
 
@@ -23,9 +24,11 @@ def judged(name: str, exhibits: Exhibits | None = None) -> Report:
 def row(name: str, report: Report) -> str:
     """Return the line of the table on a file."""
     module = find(name)
-    exact = [v for v in report.verdicts if v.property != BEYOND]  # frequencies at larger sizes are in the verdict
-    evidence = ", ".join(sorted({v.evidence for v in exact}))
-    runs, lacking = sum(v.runs for v in exact), f": {module.PROPERTY}" if module.PROPERTY else ""
+    # Frequencies at larger sizes are in the verdict.
+    exact = [verdict for verdict in report.verdicts if verdict.property != BEYOND]
+    evidence = ", ".join(sorted({verdict.evidence for verdict in exact}))
+    runs = sum(verdict.runs for verdict in exact)
+    lacking = f": {module.PROPERTY}" if module.PROPERTY else ""
     return f"| `{name}` | {module.WRONG} | {link(module.THREAD)} | {evidence} | {runs:,} | {short([report])}{lacking} |"
 
 

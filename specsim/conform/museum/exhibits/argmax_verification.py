@@ -14,8 +14,8 @@ PROPERTY = "marginal"
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Compare with the argmax, and emit it."""
     best = p.argmax(axis=-1)
-    kept = next((i for i, x in enumerate(drafts) if x != best[i]), len(drafts))
-    return kept, int(best[kept])
+    num_accepted = next((i for i, x in enumerate(drafts) if x != best[i]), len(drafts))
+    return num_accepted, int(best[num_accepted])
 
 
 subject = chain(__name__, run)

@@ -14,8 +14,8 @@ PROPERTY = "batches"
 def rows(p: Array, q: Array, drafts: Array, random: Any) -> list[tuple[int, int]]:
     """Test row after row, tokenwise, with coins that are drawn once."""
     coins = [random.random() for _ in drafts[0]]
-    given = zip(p, q, drafts, strict=True)
-    return [tokenwise(*row, random, accepts=lambda p, q, i, x, _: coins[i] * q[i, x] < p[i, x]) for row in given]
+    triples = zip(p, q, drafts, strict=True)
+    return [tokenwise(*row, random, accepts=lambda p, q, i, x, _: coins[i] * q[i, x] < p[i, x]) for row in triples]
 
 
 subject = batches(__name__, rows)

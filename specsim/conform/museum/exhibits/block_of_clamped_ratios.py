@@ -16,12 +16,12 @@ PROPERTY = "joint"
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Let later positions pass after one that failed, without the weights that would allow it."""
-    weight, kept = 1.0, 0
+    weight, n = 1.0, 0
     for i, x in enumerate(drafts):
         weight *= min(1.0, p[i, x] / q[i, x])
         if random.random() < weight:
-            kept = i + 1
-    return kept, draw(random, p[-1] if kept == len(drafts) else residual(p[kept], q[kept]))
+            n = i + 1
+    return n, draw(random, p[-1] if n == len(drafts) else residual(p[n], q[n]))
 
 
 subject = chain(__name__, run)

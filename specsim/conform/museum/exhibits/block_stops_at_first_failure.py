@@ -15,7 +15,7 @@ PROPERTY = "joint"
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Verify as a block, and break."""
     gamma, weight = len(drafts), 1.0
-    weights, kept = [weight], 0
+    weights, n = [weight], 0
     for i, x in enumerate(drafts):
         weight = min(1.0, weight * p[i, x] / q[i, x])
         weights.append(weight)
@@ -24,10 +24,10 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
             left = (weight * p[i + 1] - q[i + 1]).clip(0).sum()
             passes = left / (left + 1 - weight) if left + 1 - weight > 0 else 1.0
         if random.random() < passes:
-            kept = i + 1
+            n = i + 1
         else:
             break
-    return kept, draw(random, p[-1] if kept == gamma else residual(weights[kept] * p[kept], q[kept]))
+    return n, draw(random, p[-1] if n == gamma else residual(weights[n] * p[n], q[n]))
 
 
 subject = chain(__name__, run)

@@ -18,7 +18,7 @@ PROPERTY = "joint"
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Verify as a block, without the cap on the weight."""
     gamma, weight = len(drafts), 1.0
-    weights, kept = [weight], 0
+    weights, n = [weight], 0
     for i, x in enumerate(drafts):
         weight = weight * p[i, x] / q[i, x]
         weights.append(weight)
@@ -27,8 +27,8 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
             left = (weight * p[i + 1] - q[i + 1]).clip(0).sum()
             passes = min(left / (left + 1 - min(weight, 1.0)), 1.0) if left > 0 else min(weight, 1.0)
         if random.random() < min(passes, 1.0):
-            kept = i + 1
-    return kept, draw(random, p[-1] if kept == gamma else residual(weights[kept] * p[kept], q[kept]))
+            n = i + 1
+    return n, draw(random, p[-1] if n == gamma else residual(weights[n] * p[n], q[n]))
 
 
 subject = chain(__name__, run)

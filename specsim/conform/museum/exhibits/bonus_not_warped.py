@@ -11,5 +11,7 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 subject = chain(
-    __name__, laws=lambda p, q, given: (np.concatenate([warped(p[:-1], given), p[-1:]]), warped(q, given)), warps=True
+    __name__,
+    laws=lambda p, q, params: (np.concatenate([warped(p[:-1], params), p[-1:]]), warped(q, params)),
+    warps=True,
 )

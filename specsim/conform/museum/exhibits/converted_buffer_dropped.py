@@ -16,12 +16,12 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def laws(p: Array, q: Array, given: SamplingParams) -> tuple[Array, Array]:
+def laws(p: Array, q: Array, params: SamplingParams) -> tuple[Array, Array]:
     """Expand the temperature over the rows, into a copy."""
     buffer = np.ones(len(p))
-    buffer.astype(np.float32).fill(given.temperature)  # the filled array is not kept
-    rows = [warped(row, given._replace(temperature=t)) for row, t in zip(p, buffer, strict=True)]
-    return np.stack(rows), warped(q, given)
+    buffer.astype(np.float32).fill(params.temperature)  # the filled array is not kept
+    rows = [warped(row, params._replace(temperature=t)) for row, t in zip(p, buffer, strict=True)]
+    return np.stack(rows), warped(q, params)
 
 
 subject = chain(__name__, laws=laws, warps=True)

@@ -13,10 +13,10 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
+def draw_one(draft: Model, text: list[int], params: SamplingParams, random: Any) -> tuple[int, Array]:
     """Take the argmax; return what it was taken of."""
-    row = warped(draft(text), given)
+    row = warped(draft(text), params)
     return int(row.argmax()), row
 
 
-subject = drafter(__name__, one)
+subject = drafter(__name__, draw_one)

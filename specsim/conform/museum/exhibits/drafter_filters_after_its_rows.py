@@ -13,11 +13,11 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
+def draw_one(draft: Model, text: list[int], params: SamplingParams, random: Any) -> tuple[int, Array]:
     """Scale by the temperature, keep the row, then filter and draw."""
     law = draft(text)
-    row = warped(law, SamplingParams(temperature=given.temperature))
-    return draw(random, warped(law, given)), row
+    row = warped(law, SamplingParams(temperature=params.temperature))
+    return draw(random, warped(law, params)), row
 
 
-subject = drafter(__name__, one)
+subject = drafter(__name__, draw_one)

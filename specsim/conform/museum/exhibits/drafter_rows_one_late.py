@@ -13,10 +13,10 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
+def draw_one(draft: Model, text: list[int], params: SamplingParams, random: Any) -> tuple[int, Array]:
     """Draw, then look the row up."""
-    x = draw(random, warped(draft(text), given))
-    return x, warped(draft([*text, x]), given)
+    x = draw(random, warped(draft(text), params))
+    return x, warped(draft([*text, x]), params)
 
 
-subject = drafter(__name__, one)
+subject = drafter(__name__, draw_one)

@@ -16,10 +16,10 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def laws(p: Array, q: Array, given: SamplingParams) -> tuple[Array, Array]:
+def laws(p: Array, q: Array, params: SamplingParams) -> tuple[Array, Array]:
     """Filter the first row; only scale the others."""
-    scaled = warped(p, SamplingParams(temperature=given.temperature))
-    return np.concatenate([warped(p[:1], given), scaled[1:]]), warped(q, given)
+    scaled = warped(p, SamplingParams(temperature=params.temperature))
+    return np.concatenate([warped(p[:1], params), scaled[1:]]), warped(q, params)
 
 
 subject = chain(__name__, laws=laws, warps=True)

@@ -15,9 +15,9 @@ PROPERTY = "logprobs"
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[list[int], list[Any]]:
     """Test tokenwise, and look every token up."""
-    kept, y = tokenwise(p, q, drafts, random)
-    said = [np.log(q[i, x]) for i, x in enumerate(drafts[:kept])]
-    return [*map(int, drafts[:kept]), y], [*said, np.log(p[kept, y])]
+    num_accepted, y = tokenwise(p, q, drafts, random)
+    logprobs = [np.log(q[i, x]) for i, x in enumerate(drafts[:num_accepted])]
+    return [*map(int, drafts[:num_accepted]), y], [*logprobs, np.log(p[num_accepted, y])]
 
 
 subject = chain(__name__, run, returns="tokens", logprobs="warped")

@@ -10,9 +10,9 @@ PROPERTY = "parameters"
 
 subject = chain(
     __name__,
-    laws=lambda p, q, given: (
-        warped(p, given._replace(temperature=0.0) if given.temperature < 0.3 else given),
-        warped(q, given),
+    laws=lambda p, q, params: (
+        warped(p, params._replace(temperature=0.0) if params.temperature < 0.3 else params),
+        warped(q, params),
     ),
     warps=True,
 )

@@ -9,5 +9,5 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 subject = decoder(
-    __name__, law=lambda draft, text, _: draft(text), proposal=lambda q, random, given: draw(random, warped(q, given))
+    __name__, law=lambda draft, text, _: draft(text), proposal=lambda q, random, params: draw(random, warped(q, params))
 )

@@ -1,4 +1,4 @@
-"""What was rejected is still in the cache."""
+"""A rejected token stays in the cache."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is emitted after a rejection belongs one position further on."""
+"""The correction after a rejection belongs one position further on."""
 
 from specsim.conform.museum._frames import chain
 

@@ -1,4 +1,4 @@
-"""What was left over in one round is kept for the next."""
+"""The residual of one round is kept for the next."""
 
 from collections.abc import Callable
 from functools import partial

@@ -13,7 +13,7 @@ PROPERTY = "joint"
 
 
 def correction(p: Array, q: Array, i: int, x: int) -> Array:
-    """What is left over, but for its tail."""
+    """Return the residual without its tail."""
     rest = residual(p[i], q[i])
     rest[np.argsort(-rest, kind="stable")[3:]] = 0
     return rest

@@ -8,4 +8,4 @@ THREAD = "https://github.com/vllm-project/vllm/pull/10198"
 EXPECTED = "convicted"
 PROPERTY = "parameters"
 
-subject = chain(__name__, laws=lambda p, q, given: (p, warped(q, given)), warps=True)
+subject = chain(__name__, laws=lambda p, q, params: (p, warped(q, params)), warps=True)

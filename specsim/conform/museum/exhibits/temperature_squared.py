@@ -8,4 +8,4 @@ THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "parameters"
 
-subject = chain(__name__, laws=lambda p, q, given: (warped(warped(p, given), given), warped(q, given)), warps=True)
+subject = chain(__name__, laws=lambda p, q, params: (warped(warped(p, params), params), warped(q, params)), warps=True)

@@ -10,6 +10,6 @@ PROPERTY = "parameters"
 
 subject = chain(
     __name__,
-    laws=lambda p, q, given: (warped(p, given._replace(top_p=1.0) if given.top_k else given), warped(q, given)),
+    laws=lambda p, q, params: (warped(p, params._replace(top_p=1.0) if params.top_k else params), warped(q, params)),
     warps=True,
 )

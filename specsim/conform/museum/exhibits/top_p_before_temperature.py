@@ -10,9 +10,9 @@ PROPERTY = "parameters"
 
 subject = chain(
     __name__,
-    laws=lambda p, q, given: (
-        warped(warped(p, given._replace(temperature=1.0)), given._replace(top_p=1.0)),
-        warped(q, given),
+    laws=lambda p, q, params: (
+        warped(warped(p, params._replace(temperature=1.0)), params._replace(top_p=1.0)),
+        warped(q, params),
     ),
     warps=True,
 )

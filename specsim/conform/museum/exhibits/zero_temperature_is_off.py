@@ -11,10 +11,10 @@ EXPECTED = "convicted"
 PROPERTY = "greedy"
 
 
-def laws(p: Array, q: Array, given: SamplingParams) -> tuple[Array, Array]:
+def laws(p: Array, q: Array, params: SamplingParams) -> tuple[Array, Array]:
     """Warp all rows, with 1 where the temperature is false."""
-    given = given._replace(temperature=given.temperature or 1.0)
-    return warped(p, given), warped(q, given)
+    params = params._replace(temperature=params.temperature or 1.0)
+    return warped(p, params), warped(q, params)
 
 
 subject = chain(__name__, laws=laws, warps=True)

@@ -13,9 +13,9 @@ PROPERTY = ""
 
 def rows(p: Array, q: Array, drafts: Array, random: Any) -> list[tuple[int, int]]:
     """Test every row tokenwise; then cut them all to the shortest."""
-    found = [tokenwise(*row, random) for row in zip(p, q, drafts, strict=True)]
-    least = min(kept for kept, _ in found)
-    return [(least, token if kept == least else row[least]) for row, (kept, token) in zip(drafts, found, strict=True)]
+    outcomes = [tokenwise(*row, random) for row in zip(p, q, drafts, strict=True)]
+    least = min(n for n, _ in outcomes)
+    return [(least, token if n == least else row[least]) for row, (n, token) in zip(drafts, outcomes, strict=True)]
 
 
 subject = batches(__name__, rows)

@@ -16,8 +16,8 @@ PROPERTY = ""
 
 def run(p: Array, q: Array, drafts: Array, random: Any, *, end: int | None, limit: int | None) -> list[int]:
     """Test tokenwise; look for the end token and the limit in what came out."""
-    kept, y = tokenwise(p, q, drafts, random)
-    out = [*map(int, drafts[:kept]), y][:limit]
+    num_accepted, y = tokenwise(p, q, drafts, random)
+    out = [*map(int, drafts[:num_accepted]), y][:limit]
     return out[: out.index(end) + 1] if end in out else out
 
 

@@ -16,7 +16,7 @@ PROPERTY = ""
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Verify as a block (Sun et al. 2025, arXiv:2403.10444)."""
-    weights, kept = [1.0], 0
+    weights, n = [1.0], 0
     for i, x in enumerate(drafts):
         weight = min(1.0, weights[-1] * p[i, x] / q[i, x])
         weights.append(weight)
@@ -25,8 +25,11 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
             left = (weight * p[i + 1] - q[i + 1]).clip(0).sum()
             passes = left / (left + 1 - weight) if left > 0 else 1.0 if weight == 1 else 0.0
         if random.random() < passes:
-            kept = i + 1
-    return kept, draw(random, p[-1] if kept == len(drafts) else residual(weights[kept] * p[kept], q[kept]))
+            n = i + 1
+    return n, draw(
+        random,
+        p[-1] if n == len(drafts) else residual(weights[n] * p[n], q[n]),
+    )
 
 
 subject = chain(__name__, run)

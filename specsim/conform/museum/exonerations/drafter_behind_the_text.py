@@ -8,4 +8,4 @@ THREAD = "https://github.com/lablup/mlxcel/issues/994"
 EXPECTED = "lossless"
 PROPERTY = ""
 
-subject = decoder(__name__, law=lambda draft, text, given: warped(draft(text[:-1]), given))
+subject = decoder(__name__, law=lambda draft, text, params: warped(draft(text[:-1]), params))

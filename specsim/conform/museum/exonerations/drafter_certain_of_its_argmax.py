@@ -14,10 +14,10 @@ EXPECTED = "lossless"
 PROPERTY = ""
 
 
-def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
+def draw_one(draft: Model, text: list[int], params: SamplingParams, random: Any) -> tuple[int, Array]:
     """Take the argmax; return a point mass."""
     law = draft(text)
     return int(law.argmax()), np.where(np.arange(len(law)) == law.argmax(), 1.0, 0.0)
 
 
-subject = drafter(__name__, one)
+subject = drafter(__name__, draw_one)

@@ -13,7 +13,7 @@ PROPERTY = ""
 
 
 def correction(p: Array, q: Array, i: int, x: int) -> Array:
-    """What is left over, guarded against a division by zero."""
+    """Return the residual, guarded against a division by zero."""
     rest = (p[i] - q[i]).clip(0)
     return rest if rest.sum() > 0 else rest + 1e-4
 
