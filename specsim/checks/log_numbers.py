@@ -66,6 +66,7 @@ class Number:
 
     def __mul__(self, other: Any) -> Any:
         def parts(a: Number, b: Number) -> tuple[Terms, Callable[[Terms, Terms], Terms]]:
+            """Return the product, and the product rule."""
             return _times(a.value, b.value), lambda da, db: _sum(_times(da, b.value), _times(a.value, db))
 
         return self._by(other, parts)

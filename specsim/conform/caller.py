@@ -156,6 +156,7 @@ class Caller:
         return bool(self._serves)
 
     def _keyed(self, case: Case, choices: list[Input], seed: int) -> Answer:
+        """Return the answer of a single call, with the key of its number."""
         return self.once(case, choices[seed % len(choices)], np.random.default_rng([CHECKED, seed]))
 
     def _rows_agree(self, case: Case, choices: list[Input]) -> bool:
@@ -229,6 +230,7 @@ class _Seeds:
     """Hands out the bits of the keys that single calls had."""
 
     def integers(self, *_: Any, size: tuple[int, ...], **more: Any) -> Any:
+        """Return the bits of as many keys as are asked for."""
         generators = [np.random.default_rng([CHECKED, i % CHECKED]) for i in range(size[0])]
         return np.stack([generator.integers(0, 2**32, size=size[1:], dtype=np.uint32) for generator in generators])
 

@@ -177,25 +177,25 @@ def _hashed(
     module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Path]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return (hashes of the user's files by their labels, versions of distributions)."""
-    found = sources(module, subjects, loaded)
+    used = sources(module, subjects, loaded)
     hashes: dict[str, str] = {}
     # The module's file comes first. Two files of one name in two folders are told apart by their
     # folders.
     first = Path(str(module.__file__)).resolve()
-    for path in sorted(found.own, key=lambda path: (path != first, str(path))):
+    for path in sorted(used.own, key=lambda path: (path != first, str(path))):
         name = label(path)
         while name in hashes:
             name = f"{path.parents[name.count('/')].name}/{name}"
         hashes[name] = _hash(path)
 
     # A rule of ours depends on all of specsim.
-    if found.specsim or registry.is_ours(module):
+    if used.specsim or registry.is_ours(module):
         root = Path(specsim.__file__).parent
         hashes["all of specsim"] = _digest({str(file.relative_to(root)): _hash(file) for file in root.rglob("*.py")})
 
     # An adapter is of all files of its distribution.
     distribution = str(vars(module).get("DISTRIBUTION", ""))
-    versions = found.versions
+    versions = used.versions
     if distribution:
         files = {str(file): Path(str(file.locate())) for file in metadata.files(distribution) or []}
         code = {name: _hash(file) for name, file in files.items() if file.suffix in CODE and file.is_file()}

@@ -65,4 +65,5 @@ class _Fixed:
         self.u = u
 
     def random(self, size: Any) -> Any:
+        """Return the uniforms."""
         return np.array(self.u).reshape(size)

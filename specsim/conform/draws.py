@@ -138,9 +138,11 @@ def rolled(case: Case) -> Case:
     vocab = case.target.vocab
 
     def called(text: Text) -> Text:
+        """Return the text in the new numbers."""
         return tuple((token + 1) % vocab for token in text)
 
     def roll(model: Toy) -> Toy:
+        """Return the model in the new numbers."""
         return model._replace(table={called(text): np.roll(law, 1) for text, law in model.table.items()})
 
     return case._replace(target=roll(case.target), draft=roll(case.draft), prompt=called(case.prompt))
@@ -158,6 +160,7 @@ def repeated(trial: Trial, program: Callable[[Any], Answer], seed: int) -> Itera
     with seeded(seed) as random:
 
         def draw(count: int) -> list[Answer]:
+            """Return as many results of the program."""
             # The first look stops early if it would take too long.
             nonlocal looks
             looks += 1

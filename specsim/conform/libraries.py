@@ -83,15 +83,15 @@ def array(subject: Subject, law: Array) -> Any:
 
 def integers(subject: Subject, tokens: Array) -> Any:
     """Return token ids in the subject's library."""
-    return _as_they_are(subject, np.array(tokens, dtype=np.int64))
+    return _in_library(subject, np.array(tokens, dtype=np.int64))
 
 
 def booleans(subject: Subject, mask: Array) -> Any:
     """Return a mask in the subject's library."""
-    return _as_they_are(subject, np.array(mask, dtype=bool))
+    return _in_library(subject, np.array(mask, dtype=bool))
 
 
-def _as_they_are(subject: Subject, values: Array) -> Any:
+def _in_library(subject: Subject, values: Array) -> Any:
     """Return an array of NumPy in the subject's library, with its type."""
     if subject.arrays == "torch":
         import torch

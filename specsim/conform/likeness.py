@@ -20,6 +20,7 @@ from specsim.conform.observation import Observation, distance
 from specsim.conform.observing import observe
 from specsim.conform.properties import contract, parameters
 from specsim.conform.registry import EXHIBITS, find, names, subjects_of
+from specsim.conform.resemblance_words import FEW, listed, summary_of
 from specsim.conform.smaller import SHRUNKEN
 from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
 from specsim.conform.subject_call import Broken
@@ -34,11 +35,11 @@ PATIENCE = 10.0
 MOST = 10
 # Drafts of an input at most: with one of them many errors look alike.
 TWO = 2
-# Most exhibits that are named; symptoms that more of them have say nothing.
-FEW = 4
+# Properties that the law of single calls decides.
 OF_SINGLE_CALLS = {"marginal", "joint", "bound", "degenerate", "parameters", "greedy", "contract"}
 # Schemes that draw a single draft from q.
 ONE_BY_ONE = {"iid", "without_replacement", "paths"}
+# The package of the properties.
 HERE = "specsim.conform.properties"
 # Total variations that differ by less are equal.
 AS_FAR = 1e-6
@@ -102,7 +103,7 @@ def resemblance(trial: Trial, verdicts: Sequence[Verdict], exhibits: Exhibits) -
 
     # Say it.
     nearest = {how: _of_its_kind(subject, some) for how, some in by_likeness.items()}
-    summary = _summary(nearest, probes, _symptoms(subject, _shown(subject, probes, convicted)))
+    summary = summary_of(nearest, probes, _symptoms(subject, _shown(subject, probes, convicted)))
     late = f" There was no time for {len(by_likeness['late'])} exhibits." if by_likeness["late"] else ""
     return summary._replace(words=summary.words + late)
 
@@ -118,34 +119,10 @@ def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
     """Return those exhibits that are used as the subject is; all of them if none is."""
 
     def like(exhibit: Subject) -> bool:
+        """Return whether an exhibit is called as the subject is."""
         return exhibit.kind == subject.kind and exhibit.takes_q == subject.takes_q
 
     return [name for name in some if like(subjects_of(find(name))[0])] or some
-
-
-def _summary(
-    by_likeness: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None
-) -> Resemblance:
-    """Return the resemblance in words: exhibits of the same law, else a few of the same symptoms, else none."""
-    of_one_law, of_symptoms = by_likeness["law"] or by_likeness["first"], by_likeness["symptoms"]
-    law = "the law" if by_likeness["law"] else "the first token's law"
-    where = f"at all {len(probes)} inputs compared" if len(probes) > 1 else "at the input compared"
-    details = f": {'; '.join(shown)}" if shown else ""
-    if len(of_one_law) == 1:
-        words = f"It has {law} of `{of_one_law[0]}` of the museum {where}: {find(of_one_law[0]).WRONG}"
-        return Resemblance(tuple(of_one_law), "law", words)
-    if of_one_law:
-        words = f"It has {law} of {_listed(of_one_law)} of the museum, which are alike {where}."
-        return Resemblance(tuple(of_one_law), "law", words)
-    if 0 < len(of_symptoms) <= FEW:
-        words = f"It resembles {_listed(of_symptoms)} of the museum in its symptoms, not in its law{details}."
-        return Resemblance(tuple(of_symptoms), "symptoms", words)
-    return Resemblance((), "nothing", f"It resembles no exhibit of the museum{details}.")
-
-
-def _listed(some: list[str]) -> str:
-    quoted = [f"`{name}`" for name in some]
-    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
 def _of_property(verdict: Verdict, exhibits: Exhibits, until: float) -> Resemblance:
@@ -161,12 +138,12 @@ def _of_property(verdict: Verdict, exhibits: Exhibits, until: float) -> Resembla
     there = [(exhibit, failure) for exhibit, failure in alike if failure is not None and failure.reach == verdict.reach]
     near = [exhibit for exhibit, failure in there if abs(failure.distance - verdict.distance) < AS_FAR]
     if near:
-        words = f"It fails at {name} as {_listed(near)} of the museum does, at the same input and as far."
+        words = f"It fails at {name} as {listed(near)} of the museum does, at the same input and as far."
         return Resemblance(tuple(near), "property", words)
 
     # Otherwise, all that fail at the property.
     failing = [exhibit for exhibit, _ in there] or failing
-    who = f"{_listed(failing)} of the museum" if len(failing) <= FEW else f"{len(failing)} exhibits of the museum"
+    who = f"{listed(failing)} of the museum" if len(failing) <= FEW else f"{len(failing)} exhibits of the museum"
     words = f"{who} {'fails' if len(failing) == 1 else 'fail'} at {name}, too; laws were not compared."
     return Resemblance(tuple(failing), "property", words)
 
@@ -175,15 +152,18 @@ def _probes(trial: Trial) -> list[Observation]:
     """Return what was seen of the subject, up to two drafts; few, which tell many exhibits apart, come first."""
     subject = trial.subject
     seen = [probe for probe in trial.findings.seen.values() if not (_shrunken(probe.case) or probe.case.exact_only)]
+    # Where is the subject wrong, and with how many drafts?
     wrong = [probe for probe in seen if _wrong(subject, probe)]
     if not wrong:
         return []
     size = min(len(probe.case.parents) for probe in wrong)
     plain = any(probe.case.sampling_params == UNCHANGED for probe in wrong)
     most = max(size, TWO) if plain else size
+    # More cases of that size; two drafts tell exhibits apart that one does not.
     more = (case for case in _more(subject, warped=not plain) if not case.exact_only)
     cases = (case for case in more if len(case.parents) <= most)
     seen += filter(None, (_again(trial, case) for case in cases))
+    # The smallest inputs, half of them such where it is wrong.
     near = {id(probe): probe for probe in seen if len(probe.case.parents) <= most}
     order = sorted(near.values(), key=lambda probe: len(probe.case.parents))
     halves = [[probe for probe in order if _wrong(subject, probe) is how][: MOST // 2] for how in (True, False)]
@@ -191,10 +171,12 @@ def _probes(trial: Trial) -> list[Observation]:
 
 
 def _shrunken(case: Case) -> bool:
+    """Return whether a case is one that a counterexample was shrunk to."""
     return not case.target.depth and ": " not in case.words and case.target.vocab <= SHRUNKEN
 
 
 def _again(trial: Trial, case: Case) -> Observation | None:
+    """Return the exact law of the subject in a case, None if it cannot be had."""
     try:
         return observe(trial, case, exact=True)
     except (OutOfTime, Broken):
@@ -222,6 +204,7 @@ def _wrong(subject: Subject, seen: Observation, length: int = 0, like: Observati
 
 
 def _tolerance(seen: Observation, law: dict[Any, float]) -> float:
+    """Return the distance from a law that chance or rounding explains in an observation."""
     if seen.evidence == "Monte Carlo":
         return montecarlo.allowed(list(law.values()), seen.runs, seen.delta)
     return max(seen.rounding, SMALL)
@@ -234,29 +217,28 @@ def _compared(
 
     They must agree at every comparable input, including one where the subject is wrong.
     """
-    law, alike, explained, longest = True, True, False, False
+    same_law, alike, explained, longest = True, True, False, False
 
-    # Compare law and symptoms at every input; an exhibit that is right where the subject is wrong
-    # explains nothing.
-    for mine in probes:
-        length = _length(subject, exhibit, mine.case)
-        theirs = exhibits.observe(exhibit, mine.case, until) if length else None
-        if theirs is None:
+    # An exhibit that is right where the subject is wrong explains nothing.
+    for probe in probes:
+        length = _length(subject, exhibit, probe.case)
+        seen = exhibits.observe(exhibit, probe.case, until) if length else None
+        if seen is None:
             continue
-        ours, its = _law(subject, mine, length), _law(subject, theirs, length)
-        law = law and distance(ours, its) <= _tolerance(mine, its)
-        own_symptoms = _symptoms(subject, mine)
-        same_symptoms = own_symptoms is not None and own_symptoms == _symptoms(exhibit, theirs)
+        subject_law, exhibit_law = _law(subject, probe, length), _law(subject, seen, length)
+        same_law = same_law and distance(subject_law, exhibit_law) <= _tolerance(probe, exhibit_law)
+        symptoms_here = _symptoms(subject, probe)
+        same_symptoms = symptoms_here is not None and symptoms_here == _symptoms(exhibit, seen)
         alike = alike and same_symptoms and _way(subject) == _way(exhibit)
-        if not law and not alike:
+        if not same_law and not alike:
             return ""
-        if _wrong(subject, mine, length):
-            if not _wrong(subject, theirs, length, mine):
+        if _wrong(subject, probe, length):
+            if not _wrong(subject, seen, length, probe):
                 return ""
-            explained, longest = True, longest or length == mine.case.length
+            explained, longest = True, longest or length == probe.case.length
     if not explained:
         return ""
-    if not law:
+    if not same_law:
         return "symptoms"
     return "law" if longest else "first"
 
@@ -268,6 +250,7 @@ def _symptoms(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
 
 
 def _law(subject: Subject, seen: Observation, length: int) -> dict[Any, float]:
+    """Return the law that is compared: of a drafter with its rows, of others of the first `length` tokens."""
     if subject.kind == "drafter":
         return {(answer.text, answer.q): mass for answer, mass in seen.law.items()}
     return dict(seen.joint(length))

@@ -69,7 +69,7 @@ def judge(subject: Subject, *, budget: float, say: Callable[[Verdict], None], **
 
 
 class _Waiting(NamedTuple):
-    """What a child process judges: its subject, its budget in seconds, and the other options of the judgement.
+    """The judgement of a child process: its subject, its budget in seconds, and the other options.
 
     `call` is a shared number: seconds of the processor at the beginning of the call that is under
     way, or `timeout.OUTSIDE`.

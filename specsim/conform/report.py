@@ -204,6 +204,7 @@ def simple(value: Any) -> str:
 
 def as_json(report: Report) -> dict[str, Any]:
     """Return the report as JSON can hold it: outcomes of counterexamples as text."""
+    # Verdicts with their counterexamples, whose outcomes become text.
     verdicts = []
     for verdict in report.verdicts:
         fields = verdict._asdict()

@@ -138,6 +138,7 @@ def verified_schemes(rule: ModuleType, step_options: Mapping[str, Any]) -> list[
     """
 
     def is_verified(scheme: str) -> bool:
+        """Return whether the rule prepares for two siblings of a scheme."""
         try:
             try_siblings(rule, scheme, step_options)
         except ValueError:

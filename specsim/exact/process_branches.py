@@ -100,6 +100,7 @@ class Joint:
         """Return the law of a text of the model of which some places are known, place -> token."""
 
         def agrees(text: Text) -> bool:
+            """Return whether a text has the known tokens."""
             return all(text[place] == token for place, token in known.items())
 
         agreeing = {text: weight for text, weight in self.texts().items() if agrees(text)}

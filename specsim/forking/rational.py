@@ -59,6 +59,7 @@ class Uniform:
         return self * (1 / _number(divisor))
 
     def _refuse(self, other: Any) -> NoReturn:
+        """Refuse an operation that leaves no interval."""
         raise TypeError("a uniform was added, subtracted or divided by; multiply it and compare it (1 - u has u's law)")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __rtruediv__ = _refuse

@@ -76,7 +76,7 @@ def first(subject: Subject, trial: Trial, cases: Iterable[Case]) -> tuple[Imposs
 
 
 def _programs(trial: Trial, cases: list[Case]) -> Iterator[tuple[Case, Input, Any]]:
-    """Yield cases with some of their drafts, in an order of its own each time; and the call of the subject on them."""
+    """Yield each case with some of its drafts, in random order, and the call of the subject on them."""
     rng = np.random.default_rng(trial.caller.seed)
     for _ in range(REPEATS):
         for case in cases:

@@ -164,36 +164,39 @@ class Keys:
 
 
 def _objects(ways: list[Any], shape: tuple[int, ...]) -> Array:
-    held = np.empty(len(ways), dtype=object)
-    held[:] = ways
-    return held.reshape(shape)
+    """Return objects as an array of this shape."""
+    array = np.empty(len(ways), dtype=object)
+    array[:] = ways
+    return array.reshape(shape)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape as a tuple of ints."""
     return tuple(int(n) for n in shape) if isinstance(shape, tuple | list) else (int(shape),)
 
 
 def replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
-    """(module, name, stand-in) for the functions of JAX that may get a stand-in; none before JAX is imported."""
+    """Yield (module, name, stand-in) for the functions of JAX that may get a stand-in; none before JAX is imported."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "random"):
         return
     for name in dir(jax.random):
-        whole = getattr(jax.random, name)
-        if name[0].islower() and callable(whole):
-            yield jax.random, name, _of_key(script, name, whole)
+        original = getattr(jax.random, name)
+        if name[0].islower() and callable(original):
+            yield jax.random, name, _of_key(script, name, original)
     for name in FOLLOWED:
         yield jax.numpy, name, _of_number(script, name, getattr(jax.numpy, name))
 
 
-def _of_key(script: Script, name: str, whole: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of that name, followed where its first argument is a stand-in."""
+def _of_key(script: Script, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of `jax.random` of that name, followed where its first argument is a stand-in."""
 
-    @functools.wraps(whole)
+    @functools.wraps(original)
     def call(*args: Any, **named: Any) -> Any:
+        """Call the stand-in's method, or the original function."""
         first = args[0] if args else named.get("key")
         if not isinstance(first, Keys):
-            return whole(*args, **named)
+            return original(*args, **named)
         method = vars(Keys).get(name)
         if method is None or name.startswith("_") or name in ("fresh", "as_generator"):
             script.refuse(f"jax.random.{name}")
@@ -202,15 +205,16 @@ def _of_key(script: Script, name: str, whole: Callable[..., Any]) -> Callable[..
     return call
 
 
-def _of_number(script: Script, name: str, whole: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of that name of `jax.numpy`, followed where an argument is a stand-in."""
+def _of_number(script: Script, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of `jax.numpy` of that name, followed where an argument is a stand-in."""
 
-    @functools.wraps(whole)
+    @functools.wraps(original)
     def call(*args: Any, **named: Any) -> Any:
+        """Call the stand-in's method, or the original function."""
         if name == "searchsorted" and len(args) > 1 and isinstance(args[1], Uniforms):
             return args[1]._place(args[0], named.get("side", "left") == "right")
         if not args or not isinstance(args[0], StandIn):
-            return whole(*args, **named)
+            return original(*args, **named)
         if name == "searchsorted":
             script.refuse("jax.numpy.searchsorted among random numbers")
         method = {"negative": "neg"}.get(name, name)

@@ -37,13 +37,15 @@ _OPERATIONS = {
     "taken a logarithm of": "log",
     "taken the exponential of": "exp",
 }
-REFUSED = {name: words for words, names in _OPERATIONS.items() for name in names.split()}  # name -> what was done
+# Name of an operation -> words for it.
+REFUSED = {name: words for words, names in _OPERATIONS.items() for name in names.split()}
 
 
 def refusing(words: str) -> Callable[..., Any]:
     """Return a method that refuses what it is called for."""
 
     def refuse(self: Any, *_: Any, **__: Any) -> Any:
+        """Refuse the program."""
         self._refuse(words)
 
     return refuse
@@ -53,6 +55,7 @@ def spelt(name: str) -> Callable[..., Any]:
     """Return a method that does what an operator does."""
 
     def operate(self: Any, other: Any) -> Any:
+        """Apply the operator."""
         return getattr(self, f"__{name}__")(other)
 
     return operate

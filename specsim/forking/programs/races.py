@@ -86,6 +86,7 @@ class Exponentials(StandIn):
         return self._race(np.exp(numbers(self._script, logits)), is_tensor(logits))
 
     def _race(self, weights: Array, torch_like: bool) -> Race:
+        """Return the race of these weights over the exponentials."""
         cells, weights = np.broadcast_arrays(self._cells, weights)
         return Race(self._script, cells.copy(), weights.copy(), "torch" if torch_like else self._library)
 

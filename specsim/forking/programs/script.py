@@ -202,6 +202,7 @@ def replay(program: Callable[[Script], Result], script: Script, paths: Iterable[
 
 
 def _run(program: Callable[[Script], Result], script: Script, *, frozen: bool) -> Result:
+    """Return the result of one run along the path; raise if the program was refused, or left the path early."""
     script.start(frozen)
     try:
         result = program(script)

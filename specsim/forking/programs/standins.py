@@ -149,6 +149,7 @@ class StandIn:
         return tuple(self._shaped(partial(np.take, indices=i, axis=dim)) for i in range(self._cells.shape[dim]))
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
+        # A conversion to few bits changes the law; one to integers takes whole parts.
         for value in (*args, *kwargs.values()):
             if any(str(value).endswith(name) for name in LOW):
                 self._refuse(f"rounded to {value}")

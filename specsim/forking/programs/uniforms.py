@@ -71,6 +71,7 @@ class Uniforms(StandIn):
         return self._scaled(other, inverse=True)
 
     def mul_(self, other: Any) -> Uniforms:
+        """Multiply in place, seen by every view."""
         scaled = self._scaled(other)
         if scaled.shape != self.shape or not self._factor.flags.writeable:
             self._refuse("multiplied in place")
