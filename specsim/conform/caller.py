@@ -175,7 +175,7 @@ class Caller:
     def _guarded(self, rows: int = 1) -> AbstractContextManager[None]:
         """Guard a call: one that hangs is broken; one that was begun too late, or has many rows, only ends the time.
 
-        The first may use all of the time: it may import or compile the half of a library. So may
+        The first may use all of the time: it may import or compile half of a library. So may
         the first of every shape where JAX compiles.
         """
         patience = self._budget.patience if rows <= FEW else math.inf

@@ -208,7 +208,7 @@ def _outcome(trial: Trial, seen: Observation, wrong: float) -> tuple[Callable[[A
 
 
 def _by_coins(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]:
-    """Return the random points that agreed with their boxes, and those that must, in a law that is estimated anew."""
+    """Return (random points that agreed, points that must) of a law by coins that is estimated anew."""
     asked = runs_asked(trial, wrong)
     until = clock.now() + trial.budget.left() / SHARE
     try:

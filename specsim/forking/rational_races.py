@@ -115,9 +115,13 @@ def cone(constraints: frozenset[Constraint]) -> Fraction:
 def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction], ...]) -> Fraction:
     """Return the integral over the cone of exp(-sum rate E), variate by variate.
 
-    The last variate lies between the largest of its lower and the least of its upper bounds. For
-    each choice of the two that is one difference of exponentials, in the others, on the cone where
-    these are the bounds.
+    The last variate E, of rate r, lies between the largest of its lower bounds, c E_j, and the
+    least of its upper bounds, d E_k. For each choice of the two, on the cone where these are the
+    bounds, the integral of exp(-r E) over it is
+
+        (exp(-r c E_j) - exp(-r d E_k)) / r.
+
+    Either term raises the rate of one other variate: an integral over one variate fewer remains.
     """
     if not rates:
         return ONE

@@ -110,15 +110,16 @@ def metadata(sampling_params: SamplingParams, rows: int) -> Any:
     import torch
 
     greedy, nothing = sampling_params.temperature == 0, torch.zeros(rows)
-    temperature, top_p = (torch.full((rows,), value) for value in (sampling_params.temperature, sampling_params.top_p))
-    top_k = torch.full((rows,), sampling_params.top_k, dtype=torch.int32)
     # Parameters that leave laws as they are must be None; nothing else is asked for.
+    temperature: Any = None if greedy else torch.full((rows,), sampling_params.temperature)
+    top_p: Any = torch.full((rows,), sampling_params.top_p) if sampling_params.top_p < 1 else None
+    top_k: Any = torch.full((rows,), sampling_params.top_k, dtype=torch.int32) if sampling_params.top_k else None
     return module("vllm.v1.sample.metadata").SamplingMetadata(
-        temperature=None if greedy else temperature,
+        temperature=temperature,
         all_greedy=greedy,
         all_random=not greedy,
-        top_p=top_p if sampling_params.top_p < 1 else None,
-        top_k=top_k if sampling_params.top_k else None,
+        top_p=top_p,
+        top_k=top_k,
         generators={},
         max_num_logprobs=None,
         no_penalties=True,

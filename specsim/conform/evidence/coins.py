@@ -110,6 +110,8 @@ def _inside(u: Array, box: Box) -> bool:
 
 def _probes(box: Box, rng: np.random.Generator, floats: type[np.floating[Any]]) -> list[Array]:
     """Return corners of a box (just inside its upper ends), and random points inside."""
+    # The two ends of every coin; corners where there are few coins, else the ends of each axis
+    # through the middle of the box.
     ends = [(low, float(np.nextafter(floats(high), floats(0)))) for low, high in box]
     if len(box) <= CORNERS:
         outer = [np.array(corner) for corner in itertools.product(*ends)]

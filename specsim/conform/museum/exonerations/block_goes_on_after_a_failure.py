@@ -23,7 +23,7 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
         passes = weight
         if i + 1 < len(drafts):
             left = (weight * p[i + 1] - q[i + 1]).clip(0).sum()
-            passes = left / (left + 1 - weight) if left > 0 else 1.0 if weight == 1 else 0.0
+            passes = left / (left + 1 - weight) if left > 0 else float(weight == 1)
         if random.random() < passes:
             n = i + 1
     return n, draw(
