@@ -9,24 +9,13 @@ from pathlib import Path
 
 from real.prompts import SETS, SPLITS, TASKS, shipped_prompts
 from specsim.base import limits
+from specsim.base.lists import distinct_numbers
 from specsim.base.unknown import unknown
 
 
 def parse_numbers(text: str, name: str = "gamma", most: int = limits.MAX_GAMMA) -> tuple[int, ...]:
-    """Whole numbers from 1 to `most`, from "4", "1-8", "1,2,4" or "1-4,8"."""
-    parts = [part.partition("-") for part in text.split(",")]
-    try:
-        ends = [(int(first), int(last) if dash else int(first)) for first, dash, last in parts]
-    except ValueError:
-        raise ValueError(f"{name} {_brief(text)} is not a number, a range like 1-8 or a list like 1,2,4-6") from None
-    if min(map(min, ends)) < 1:
-        raise ValueError(f"{name} must be at least 1, got {_brief(text)}")
-    if max(map(max, ends)) > most:  # before a range is written out
-        raise ValueError(f"{name} is {_brief(text)}; the largest number that is sensible is {most}")
-    found = tuple(number for low, high in ends for number in range(low, high + 1))
-    if any(low > high for low, high in ends) or len(set(found)) != len(found):
-        raise ValueError(f"{name} {_brief(text)} is an empty range or names a length twice")
-    return found
+    """Whole numbers from 1 to `most`, none of them twice, from "4", "1-8", "1,2,4", "1-4,8" or "1k"."""
+    return distinct_numbers(text, name, 1, most)
 
 
 def parse_names(text: str) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from specsim.report.forms import Form, blocks_of, page
+from specsim.report.forms import Form, Table, blocks_of, page
 
 KINDS = {  # schema -> the module whose `markdown` shows it
     "specsim-compare/2": "compare.report",
@@ -26,8 +27,13 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 
 def in_form(record: dict[str, Any], plot: str | None, form: Form) -> str:
-    """Return the tables of a record of any kind in a form; only Markdown shows the picture, if there is one."""
+    """Return the tables of a record of any kind in a form; only Markdown shows the picture, if there is one.
+
+    CSV has every number of every row, with all its digits.
+    """
     text = markdown(record, plot or "")
+    if form == "csv":
+        return page([_table(rows) for rows in (_runs(record), record.get("gains", [])) if rows], form)
     if form == "markdown":
         lines = [line for line in text.splitlines() if plot is not None or not line.startswith("![")]
         return "\n".join(lines)
@@ -38,3 +44,33 @@ def in_form(record: dict[str, Any], plot: str | None, form: Form) -> str:
 def rows_of(record: dict[str, Any]) -> int:
     """How many rows a record holds."""
     return sum(len(run.get("rows", [])) + len(run.get("pairs", [])) for run in [record, *record.get("runs", [])])
+
+
+def _runs(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of all runs, each with what names its run, as its rule or its batch."""
+    found = []
+    for run in [record, *record.get("runs", [])]:
+        named = {} if run is record else {name: run[name] for name in run if not isinstance(run[name], list | dict)}
+        found += [named | row for row in [*run.get("pairs", []), *run.get("rows", [])]]
+    return found
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    """Return rows as a table with a column for every number, by its path in the record: `speedup.measured`."""
+    flat = [dict(_flat(row, "")) for row in rows]
+    head = list(dict.fromkeys(name for row in flat for name in row))
+    return [head, *([row.get(name, "") for name in head] for row in flat)]
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yield each number or word in a value of a record with its path; of an interval both ends, other lists in one."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else key)
+    elif name.endswith("interval") and isinstance(value, list):
+        low, high = ("" if end is None else repr(end) for end in value)
+        yield from ((f"{name}.low", low), (f"{name}.high", high))
+    elif isinstance(value, list):
+        yield name, " ".join(map(str, value))
+    elif value is not None:
+        yield name, value if isinstance(value, str) else repr(value)

@@ -12,7 +12,7 @@ from specsim.commands.json_form import interval, json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
-    from specsim.report.forms import Form, Table
+    from specsim.report.forms import Cell, Form, Number, Table
     from specsim.speed.diagnosis import Diagnosis
     from specsim.speed.parts import Part
     from specsim.speed.prediction import Estimate
@@ -42,7 +42,7 @@ class Diagnose(NamedTuple):
             help="Logs with speculation on; the first one is explained. None if OFF holds both kinds of runs.",
         ),
     ] = None
-    length: Annotated[int | None, typer.Option(help="Draft tokens per block, if a log does not say it.")] = None
+    gamma: Annotated[int | None, typer.Option(help="Draft tokens per block, if a log does not say it.")] = None
     noise: Annotated[float, typer.Option(help="Relative error of times, if a log does not show their spread.")] = 0.02
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95
     as_csv: AsCsv = False
@@ -71,10 +71,14 @@ def diagnose(options: Diagnose) -> None:
         )
     if not on:
         raise ValueError(f"{files[-1].name} does not speculate; expected a log with speculation on")
+    if options.gamma is not None:
+        from specsim.base import check, limits
+
+        check.integer(options.gamma, "gamma", 1, limits.MAX_GAMMA)
     if not off:
         typer.echo(two_runs.compared(files, on, options, form))
         return
-    result = diagnosis.diagnose(off, on, length=options.length, noise=options.noise, level=options.level)
+    result = diagnosis.diagnose(off, on, length=options.gamma, noise=options.noise, level=options.level)
     if form == "json":
         typer.echo(json_answer("specsim/diagnose", _json(result), indent=None))
     else:
@@ -137,11 +141,14 @@ def _times(estimate: Estimate) -> str:
     return f"{estimate.value:.2f}x"
 
 
-def _span(estimate: Estimate) -> str:
-    """Return a number with its interval, if there is one."""
+def _span(estimate: Estimate) -> Number:
+    """Return the cell of a number with its interval, if there is one."""
+    from specsim.report.forms import Number
+
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.2f}"
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+        return Number(f"{estimate.value:.2f}", estimate.value)
+    words = f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+    return Number(words, estimate.value, estimate.low, estimate.high)
 
 
 def text(diagnosis: Diagnosis, form: Form = "text") -> str:
@@ -152,14 +159,17 @@ def text(diagnosis: Diagnosis, form: Form = "text") -> str:
 
     # The sentence, and tables of parts, remedies, batches and logs.
     lines: list[str | Table] = [sentence(diagnosis), ""]
+    rows: list[list[Cell]]
     if diagnosis.parts:
-        rows = [["part of a cycle", "plain steps"], *([" + ".join(p.names), _span(p.steps)] for p in diagnosis.parts)]
+        rows = [["part of a cycle", "plain steps"]]
+        rows += [[" + ".join(part.names), _span(part.steps)] for part in diagnosis.parts]
         lines += [rows, ""]
     if diagnosis.mends and not diagnosis.doubts:
         rows = [["what would mend it", "speedup", "how it is known"], *(_mend(mend) for mend in diagnosis.mends)]
         lines += [rows, ""]
     if len(diagnosis.by_batch) > 1:
-        rows = [["batch", "speedup"], *([shown(batch), _span(speed)] for batch, speed in diagnosis.by_batch)]
+        rows = [["batch", "speedup"]]
+        rows += [[shown(batch), _span(speed)] for batch, speed in diagnosis.by_batch]
         lines += [rows, *_off_above(diagnosis), ""]
     if _untold(diagnosis):
         lines += [_logs(diagnosis), ""]
@@ -200,22 +210,26 @@ def _untold(diagnosis: Diagnosis) -> bool:
     return False
 
 
-def _logs(diagnosis: Diagnosis) -> list[list[str]]:
+def _logs(diagnosis: Diagnosis) -> list[list[Cell]]:
     """Return a row for every log, where there are several of one batch."""
     from specsim.logs.record import shown
 
-    rows = [["log", "batch", "drafts a block", "speedup"]]
+    rows: list[list[Cell]] = [["log", "batch", "drafts a block", "speedup"]]
     for log in diagnosis.by_log:
         drafts = "not known" if log.length is None else shown(log.length)
         rows.append([log.source, shown(log.batch), drafts, _span(log.speedup)])
     return rows
 
 
-def _mend(mend: Mend) -> list[str]:
+def _mend(mend: Mend) -> list[Cell]:
     """Return a remedy as a row: the change, its speedup, and how that is known."""
+    from specsim.report.forms import Number
+
     if mend.value is None:
-        return [mend.what, f"{mend.low:.2f} to {mend.high:.2f}", "as far as these logs tell"]
-    return [mend.what, f"{mend.value:.2f} [{mend.low:.2f}, {mend.high:.2f}]", mend.basis]
+        words, basis = f"{mend.low:.2f} to {mend.high:.2f}", "as far as these logs tell"
+    else:
+        words, basis = f"{mend.value:.2f} [{mend.low:.2f}, {mend.high:.2f}]", mend.basis
+    return [mend.what, Number(words, mend.value, mend.low, mend.high), basis]
 
 
 def _json(diagnosis: Diagnosis) -> dict[str, Any]:

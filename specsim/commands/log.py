@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from specsim.base.intervals import Measure
     from specsim.logs.measures import LogAcceptance
     from specsim.logs.record import EngineLog
-    from specsim.report.forms import Form, Table
+    from specsim.report.forms import Cell, Form, Table
 
 EXAMPLES = examples(
     "specsim log on.log",
@@ -50,7 +50,7 @@ class Log(NamedTuple):
         Path | None,
         typer.Option(help="Another log: is its drafter better, and how many prompts show a difference of 1, 2, 5 %?"),
     ] = None
-    length: Annotated[int | None, typer.Option(help="Longest block, if the log does not say it.")] = None
+    gamma: Annotated[int | None, typer.Option(help="Longest block, if the log does not say it.")] = None
     drafted_share: Annotated[
         float | None,
         typer.Option(
@@ -71,6 +71,7 @@ class Log(NamedTuple):
 @takes(Log)
 def log(options: Log) -> None:
     """Read acceptance from a log: rates, hazards, tau and alpha, each with its interval."""
+    from specsim.base import check, limits
     from specsim.base.files import check_writable, write_bytes
     from specsim.commands import log_against
     from specsim.logs.measures import check_coverage, counted_run, log_acceptance
@@ -78,16 +79,18 @@ def log(options: Log) -> None:
     form = form_of(options)
     if options.out is not None:
         check_writable(options.out, ".csv")
+    if options.gamma is not None:
+        check.integer(options.gamma, "gamma", 1, limits.MAX_GAMMA)
     runs = _runs(options.file, options.drafted_share)
     if options.against is not None:
         if options.out is not None:
             raise ValueError("--out is of one log; give it without --against")
         others = _runs(options.against, options.drafted_share)
-        typer.echo(log_against.compared(runs, others, options.length, options.level, form))
+        typer.echo(log_against.compared(runs, others, options.gamma, options.level, form))
         return
     # Acceptance of every run; the first one's hazards go to the file.
-    runs = [counted_run(run, options.length) for run in runs]
-    acceptances = [log_acceptance(run, length=options.length, level=options.level) for run in runs]
+    runs = [counted_run(run, options.gamma) for run in runs]
+    acceptances = [log_acceptance(run, length=options.gamma, level=options.level) for run in runs]
     if options.out is not None:
         if acceptances[0].hazards is None:
             raise ValueError(f"{options.file.name} has no positions; --out needs blocks by the drafts they kept")
@@ -128,11 +131,14 @@ def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -
     """Return the text of a run: its size, its measures, its hazards by position, notes."""
     from specsim.commands.plan.sentence import counted
     from specsim.logs.definitions import definitions
-    from specsim.report.forms import page
+    from specsim.report.forms import Number, page
 
     # Measures.
     head = [["measure", "value", f"{100 * level:g}% interval"]]
-    rows = [[WORDS[kind], f"{measure.value:.3f}", _ends(measure)] for kind, measure in acceptance.measures.items()]
+    rows: list[list[Cell]] = [
+        [WORDS[kind], Number(f"{measure.value:.3f}", measure.value), _ends(measure)]
+        for kind, measure in acceptance.measures.items()
+    ]
     size = (
         f"{counted(round(acceptance.length), 'draft')} a block"
         if acceptance.fixed
@@ -143,7 +149,10 @@ def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -
     lines: list[str | Table] = [f"{name}: {size}, {count}", "", [*head, *rows]]
     # Definitions of others, where requests tell them apart.
     if "mean_tau" in acceptance.measures:
-        names = [[row.name, f"{row.measure.value:.3f}", row.printed_by] for row in definitions(run, acceptance, level)]
+        names: list[list[Cell]] = [
+            [row.name, Number(f"{row.measure.value:.3f}", row.measure.value), row.printed_by]
+            for row in definitions(run, acceptance, level)
+        ]
         lines += ["", [["the same, by whose definition", "value", "who prints it"], *names]]
     # Hazards.
     if acceptance.hazards is not None:
@@ -156,7 +165,13 @@ def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -
             strict=True,
         )
         rows = [
-            [str(i), str(tried), str(accepted), f"{hazard:.3f}", f"[{low:.3f}, {high:.3f}]"]
+            [
+                str(i),
+                str(tried),
+                str(accepted),
+                Number(f"{hazard:.3f}", hazard),
+                Number(f"[{low:.3f}, {high:.3f}]", None, low, high),
+            ]
             for i, (tried, accepted, hazard, (low, high)) in enumerate(parts, 1)
         ]
         lines += ["", [*head, *rows]]
@@ -168,9 +183,13 @@ def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -
     return page([*lines, *(f"note: {note}" for note in notes)], form)
 
 
-def _ends(measure: Measure) -> str:
-    """Return an interval as text."""
-    return "not known" if measure.low is None or measure.high is None else f"[{measure.low:.3f}, {measure.high:.3f}]"
+def _ends(measure: Measure) -> Cell:
+    """Return the cell of an interval."""
+    from specsim.report.forms import Number
+
+    if measure.low is None or measure.high is None:
+        return "not known"
+    return Number(f"[{measure.low:.3f}, {measure.high:.3f}]", None, measure.low, measure.high)
 
 
 def _csv(acceptance: LogAcceptance) -> str:

@@ -152,7 +152,8 @@ def alone(name: str, is_chosen: bool, **others: object) -> None:
 # The forms of a command with a table: fields `as_csv`, `as_latex`, `as_markdown` and `as_json` of its record.
 OUTPUT = "Output"
 AsCsv = Annotated[
-    bool, typer.Option("--csv", help="Print the tables alone, as CSV, with the digits shown.", rich_help_panel=OUTPUT)
+    bool,
+    typer.Option("--csv", help="Print the tables alone, as CSV, with every digit of numbers.", rich_help_panel=OUTPUT),
 ]
 AsLatex = Annotated[
     bool, typer.Option("--latex", help="Print the tables as LaTeX (package booktabs).", rich_help_panel=OUTPUT)

@@ -21,7 +21,7 @@ from specsim.commands.json_form import interval, json_answer, made_here
 from specsim.commands.options import form_of
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
-from specsim.report.forms import Table, page
+from specsim.report.forms import Cell, Number, Table, page
 from specsim.simulation.chain_of_blocks import chain_of, drafted
 from specsim.simulation.decode_loop import Setup, find_rule, setup
 from specsim.simulation.run import simulate_setup
@@ -267,12 +267,18 @@ def lines(numbers: dict[str, Any]) -> list[str | Table]:
     """Return the numbers as text: words, and a table of accepted drafts."""
     tau, exact = numbers["tau"], numbers["tau_exact"]
     spread = "" if tau["low"] is None else f"  {LEVEL:.0%} interval {tau['low']:.4f} .. {tau['high']:.4f}"
-    rows = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
+    rows: list[list[Cell]] = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
     for i, n in enumerate(numbers["kept"]):
-        row = [str(i), f"{n / numbers['blocks']:.2%}", "", "", ""]
+        share = n / numbers["blocks"]
+        row: list[Cell] = [str(i), Number(f"{share:.2%}", share), "", "", ""]
         if i < len(numbers["hazards"]) and numbers["hazards"][i] is not None:
             hazard = numbers["hazards"][i]
-            row[2:] = [str(i + 1), f"{hazard['value']:.4f}", f"{hazard['low']:.4f} .. {hazard['high']:.4f}"]
+            low, high = hazard["low"], hazard["high"]
+            row[2:] = [
+                str(i + 1),
+                Number(f"{hazard['value']:.4f}", hazard["value"]),
+                Number(f"{low:.4f} .. {high:.4f}", None, low, high),
+            ]
         rows.append(row)
     # The words above it.
     out: list[str | Table] = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from specsim.commands.diagnose import Diagnose
     from specsim.logs.record import EngineLog
-    from specsim.report.forms import Form
+    from specsim.report.forms import Cell, Form, Number
     from specsim.speed.prediction import Estimate
     from specsim.speed.two_runs import RunComparison
 
@@ -26,7 +26,7 @@ def compared(files: Sequence[Path], runs: Sequence[EngineLog], options: Diagnose
         raise ValueError(f"logs are told apart by their names; expected {len(files)} names, got {', '.join(sources)}")
     by_source = {source: [run for run in runs if run.source == source] for source in sources}
     comparisons = [
-        compare_runs(old, new, length=options.length, noise=options.noise, level=options.level)
+        compare_runs(old, new, length=options.gamma, noise=options.noise, level=options.level)
         for source in sources[1:]
         for old, new in same_runs(by_source[sources[0]], by_source[source])
     ]
@@ -62,7 +62,7 @@ def text(comparison: RunComparison, form: Form = "text") -> str:
     """Return the sentence, the two factors with their intervals, and notes."""
     from specsim.report.forms import page
 
-    rows = [["new over old", "ratio"], ["speed", _span(comparison.speedup)]]
+    rows: list[list[Cell]] = [["new over old", "ratio"], ["speed", _span(comparison.speedup)]]
     rows += [["tokens of a cycle", _span(comparison.acceptance)]] if comparison.acceptance is not None else []
     rows += [["time of a cycle", _span(comparison.cycle)]] if comparison.cycle is not None else []
     notes = [f"note: {note}" for note in comparison.notes]
@@ -83,8 +83,11 @@ def _milliseconds(comparison: RunComparison) -> str:
     return f"{1e3 * comparison.new.cycle.value:.3g} against {1e3 * comparison.old.cycle.value:.3g}"
 
 
-def _span(estimate: Estimate) -> str:
-    """Return a number with its interval, if there is one."""
+def _span(estimate: Estimate) -> Number:
+    """Return the cell of a number with its interval, if there is one."""
+    from specsim.report.forms import Number
+
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.3f}"
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+        return Number(f"{estimate.value:.3f}", estimate.value)
+    words = f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    return Number(words, estimate.value, estimate.low, estimate.high)

@@ -118,7 +118,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     if not fixed:
         notes.append(f"blocks differ in length ({mean:.2f} drafts in the mean)")
         if length is None and not run.kept:
-            notes.append("intervals need the most drafts that a block may have: --length")
+            notes.append("intervals need the most drafts that a block may have: --gamma")
     # Hazards, and tau with what follows from it.
     hazards = request_hazards(run, level)
     if hazards is None and run.kept and run.blocks:
@@ -180,7 +180,7 @@ def counted_run(run: EngineLog, length: int | None) -> EngineLog:
     if not totals or length is None or run.drafted is None or run.drafted % length:
         return run
     blocks = run.drafted // length
-    note = f"blocks are {run.drafted} drafts by --length {length}: {blocks}, if all have that many"
+    note = f"blocks are {run.drafted} drafts by --gamma {length}: {blocks}, if all have that many"
     return run._replace(blocks=blocks, length=float(length), notes=(*run.notes, note))
 
 
@@ -230,11 +230,11 @@ def _length(run: EngineLog, length: float | None) -> float:
     """The drafts of a block, by the log or by the argument; ValueError if unknown or contradicted."""
     if run.length is not None and length is not None and length < run.length - 1e-9:
         raise ValueError(
-            f"{run.source} has {run.length:.2f} drafts a block, and length is {length:g}; expected no fewer"
+            f"{run.source} has {run.length:.2f} drafts a block, and gamma is given as {length:g}; expected no fewer"
         )
     gamma = run.length if run.length is not None else length
     if gamma is None:
-        raise ValueError(f"{run.source}: {no_length(run)}; give --length")
+        raise ValueError(f"{run.source}: {no_length(run)}; give --gamma")
     check_tau(run, log_tau(run, length=gamma), gamma)
     return float(gamma)
 

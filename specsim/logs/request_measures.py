@@ -89,14 +89,14 @@ def counted_requests(run: EngineLog, length: int | None) -> EngineLog:
         return run
     if any(request.reach for request in record.requests):
         if length is None:
-            raise ValueError(f"{run.source} has the tokens from every position on; give --length for blocks")
+            raise ValueError(f"{run.source} has the tokens from every position on; give --gamma for blocks")
         record = at_length(record, length)
-        note = f"blocks of {length} drafts (--length), each behind the tokens of the one before"
+        note = f"blocks of {length} drafts (--gamma), each behind the tokens of the one before"
     elif record.has_positions:
         longest = max(record.length, length or 0)
         record = _padded(record, longest)
         note = f"blocks are taken to have had {longest} drafts" + (
-            ", the most that one accepted; --length says otherwise" if longest != length else " (--length)"
+            ", the most that one accepted; --gamma says otherwise" if longest != length else " (--gamma)"
         )
     else:
         return run

@@ -2,7 +2,7 @@
 
 Seen in SpecDecode-Bench/simulator (arXiv:2601.11580), data/llama3.1-8B/combined_*.jsonl: one request a line, with
 `acc_eagle` and `acc_ngram`, or `acc`, each an object with `acc_len`, which may end before `generated_token_ids` do. An
-entry counts the target's token, so it is 1 or more. Each drafter is a run; blocks of one length follow from `--length`.
+entry counts the target's token, so it is 1 or more. Each drafter is a run; blocks of one length follow from `--gamma`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The forms in which both commands print their tables: text, Markdown, CSV and LaTeX.
 
-A page is a list of blocks. A block is a line of words, or a table: a list of rows of strings, the head first. CSV holds
-the tables alone, with an empty line between two. LaTeX has the words as comments.
+A page is a list of blocks. A block is a line of words, or a table: a list of rows, the head first, of strings and
+numbers. CSV holds the tables alone, with an empty line between two and every digit of a number; the other forms show
+numbers rounded. LaTeX has the words as comments.
 """
 
 from __future__ import annotations
@@ -10,13 +11,28 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from specsim.report import text as layout
 from specsim.report.text import aligned, is_numeric, markdown, paragraphs
 
 Form = Literal["text", "markdown", "csv", "latex"]
-Table = Sequence[Sequence[str]]
+
+
+class Number(NamedTuple):
+    """A cell of a table that is a number: as it is shown, and as CSV has it, with its interval in columns of its own.
+
+    value is None where the cell shows the interval alone.
+    """
+
+    text: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+Cell = str | Number
+Table = Sequence[Sequence[Cell]]
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -58,12 +74,17 @@ def page(blocks: Sequence[str | Table], form: Form = "text") -> str:
 def table(rows: Table, form: Form = "text") -> str:
     """Return a table in a form; as text its columns fit the terminal there is."""
     if form == "markdown":
-        return markdown(rows)
+        return markdown(shown_rows(rows))
     if form == "csv":
         return csv_table(rows)
     if form == "latex":
         return latex_table(rows)
-    return aligned(rows, layout.terminal_width())
+    return aligned(shown_rows(rows), layout.terminal_width())
+
+
+def shown_rows(rows: Table) -> list[list[str]]:
+    """Return the rows with each number as it is shown."""
+    return [[cell.text if isinstance(cell, Number) else cell for cell in row] for row in rows]
 
 
 def csv_table(rows: Table) -> str:
@@ -72,10 +93,36 @@ def csv_table(rows: Table) -> str:
     >>> print(csv_table([["rule", "tau\npredicted", "\nmeasured"], ["a, b", "2.11", "2.09"]]))
     rule,tau predicted,tau measured
     "a, b",2.11,2.09
+    >>> print(csv_table([["rule", "tau"], ["block", Number("2.1 [2.0, 2.2]", 2.125, 2.0, 2.25)]]))
+    rule,tau,tau low,tau high
+    block,2.125,2.0,2.25
     """
     output = io.StringIO()
-    csv.writer(output, lineterminator="\n").writerows(plain_rows(rows))
+    head, *body = plain_rows(shown_rows(rows))
+    columns = [_csv_column(head[i], [row[i] for row in rows[1:]], [row[i] for row in body]) for i in range(len(head))]
+    cells = [column for several in columns for column in several]
+    csv.writer(output, lineterminator="\n").writerows(zip(*cells, strict=True))
     return output.getvalue().removesuffix("\n")
+
+
+def _csv_column(head: str, cells: Sequence[Cell], shown: Sequence[str]) -> list[list[str]]:
+    """Return a column as CSV has it, head first: its values, and behind them the ends of intervals if there are any."""
+    numbers = [cell if isinstance(cell, Number) else None for cell in cells]
+    # A column of intervals alone has no values.
+    known = [number for number in numbers if number is not None]
+    has_values = not known or any(number.value is not None for number in known)
+    values = [words if number is None else _digits(number.value) for number, words in zip(numbers, shown, strict=True)]
+    columns = [[head, *values]] if has_values else []
+    if any(number.low is not None for number in known):
+        ends = [("", "") if number is None else (_digits(number.low), _digits(number.high)) for number in numbers]
+        lows, highs = ([end[i] for end in ends] for i in (0, 1))
+        columns += [[f"{head} low", *lows], [f"{head} high", *highs]]
+    return columns
+
+
+def _digits(value: Any) -> str:
+    """Return a number with every digit, "" for None."""
+    return "" if value is None else repr(value if isinstance(value, int) else float(value))
 
 
 def latex_table(rows: Table) -> str:
@@ -90,7 +137,7 @@ def latex_table(rows: Table) -> str:
     \bottomrule
     \end{tabular}
     """
-    head, *body = plain_rows(rows)
+    head, *body = plain_rows(shown_rows(rows))
     columns = "".join("r" if is_numeric([row[i] for row in body]) else "l" for i in range(len(head)))
     lines = [" & ".join(map(escaped, row)) + r" \\" for row in (head, *body)]
     inner = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
@@ -106,7 +153,7 @@ def escaped(text: str) -> str:
     return "".join(_SPECIAL.get(character, character) for character in text)
 
 
-def plain_rows(rows: Table) -> list[list[str]]:
+def plain_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     r"""Return the rows with each cell on one line; a head such as "\nmeasured" gets the word that it stands under.
 
     >>> plain_rows([["tau\npredicted", "\nmeasured"], ["1.5\n[1, 2]", "1.6"]])
@@ -121,13 +168,13 @@ def plain_rows(rows: Table) -> list[list[str]]:
     return [head, *([" ".join(cell.split()) for cell in row] for row in rows[1:])]
 
 
-def blocks_of(text: str) -> list[str | Table]:
+def blocks_of(text: str) -> list[str | Sequence[Sequence[str]]]:
     r"""Return the blocks of a Markdown page that this package wrote; cells lose their markup.
 
     >>> blocks_of("| rule | tau |\n| --- | ---: |\n| `a` | **2.1** |\n\nSeen.")
     [[['rule', 'tau'], ['a', '2.1']], '', 'Seen.']
     """
-    blocks: list[str | Table] = []
+    blocks: list[str | Sequence[Sequence[str]]] = []
     lines = text.split("\n")
     rows: list[list[str]] = []
     for line in [*lines, ""]:

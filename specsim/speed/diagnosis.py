@@ -153,7 +153,7 @@ def diagnose(
         if tau is None:
             wanted.append("how many tokens a target call emits (accepted drafts beside blocks)")
         if gamma is None:
-            wanted.append("how many drafts a block has (--length)")
+            wanted.append("how many drafts a block has (--gamma)")
         known_tau = None if tau is None else _interval_of_tau(tau, z, None)
         return Diagnosis(
             verdict=verdict,

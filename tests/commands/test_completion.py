@@ -11,8 +11,8 @@ import specsim.cli
 from real.models.names import check_dtype
 from specsim import roofline
 from specsim.base.dtypes import LONG
+from specsim.base.lists import whole_numbers
 from specsim.commands import completion
-from specsim.commands.plan.lists import whole_numbers
 
 COMMANDS = typer.main.get_command(specsim.cli.app).commands  # type: ignore[attr-defined]
 OF_REAL = typer.main.get_command(real.cli.app).commands  # type: ignore[attr-defined]
@@ -85,8 +85,8 @@ def test_a_plan_takes_the_long_name_of_a_type() -> None:
 
 
 def test_a_list_takes_ranges() -> None:
-    assert whole_numbers("1-3,8", "batch", 1) == (1, 2, 3, 8)
-    assert whole_numbers("1k-1k", "context", 0) == (1024,)
+    assert whole_numbers("1-3,8", "batch", 1, 2**14) == (1, 2, 3, 8)
+    assert whole_numbers("1k-1k", "context", 0, 2**20) == (1024,)
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_a_list_takes_ranges() -> None:
 )
 def test_a_range_that_is_none_is_one_line(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        whole_numbers(text, "batch", 1)
+        whole_numbers(text, "batch", 1, 2**14)

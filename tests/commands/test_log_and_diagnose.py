@@ -61,7 +61,7 @@ def test_log_gives_what_plan_takes(tmp_path: Path) -> None:
 
 
 def test_log_names_its_numbers(tmp_path: Path) -> None:
-    said = run("log", pair(tmp_path)[1], "--length", 4)
+    said = run("log", pair(tmp_path)[1], "--gamma", 4)
     assert "tokens per target call (tau, the mean acceptance length)" in said
     assert "2.500" in said
     assert "share of drafts kept (the acceptance rate of most engines)" in said
@@ -77,8 +77,8 @@ BAD = {
         "on.log says that 1 of the steps had a",
     ),
     "share": (("log", "on.log", "--drafted-share", "1.5"), "drafted_share"),
-    "no length": (("log", "on.log", "--length", "0"), "length"),
-    "no length to explain": (("diagnose", "off.log", "on.log", "--length", "0"), "length"),
+    "no length": (("log", "on.log", "--gamma", "0"), "gamma must be at least 1"),
+    "no length to explain": (("diagnose", "off.log", "on.log", "--gamma", "0"), "gamma must be at least 1"),
     "a device": (("log", "/dev/zero"), "/dev/zero is a device"),
     "missing": (("diagnose", "none.log", "on.log"), "none.log: No such file or directory"),
     "log of off": (("log", "off.log"), "off.log is of a run without speculation"),
@@ -86,7 +86,7 @@ BAD = {
     "forms": (("log", "on.log", "--json", "--markdown"), "--json and --markdown are both given"),
     "level": (("diagnose", "off.log", "on.log", "--level", "1.5"), "level"),
     "noise": (("diagnose", "off.log", "on.log", "--noise", "0"), "noise"),
-    "length": (("log", "on.log", "--length", "1"), "3.00 drafts a block, and length is 1; expected no fewer"),
+    "length": (("log", "on.log", "--gamma", "1"), "3.00 drafts a block, and gamma is given as 1; expected no fewer"),
 }
 
 

@@ -21,7 +21,7 @@ BAD: list[tuple[str, str]] = [
     (f"{SMALL} --alpha 0.8 --cost-ratio 0.1", "--cost-ratio stands instead of --target"),
     (f"{SMALL} --alpha 0.8 --tp 0", "tensor_parallel must be at least 1, got 0"),
     (f"{SMALL} --alpha 0.8 --overhead -1", "overhead is -1.0; it must lie in [0, inf)"),
-    (f"{SMALL} --alpha 0.8 --batch 1,x", "batch has 'x', which is no whole number; write 1,8,64 or 1k,32k"),
+    (f"{SMALL} --alpha 0.8 --batch 1,x", "batch has 'x', which is no whole number; write 1,8,64 or 1-8 or 1k,32k"),
     (f"{SMALL} --alpha 0.8 --batch 0", "batch must be at least 1, got 0"),
     (f"{SMALL} --alpha 0.8 --context 1.5k", "context has '1.5k', which is no whole number"),
     (f"{SMALL} --alpha 0.8 --max-gamma 0", "max_gamma must be at least 1, got 0"),

@@ -78,6 +78,6 @@ def test_what_the_comparison_leaves_out_is_said(files: tuple[Path, Path], tmp_pa
     assert "1 and 1 requests whose prompt the other log lacks are left out" in said
     strangers = tmp_path / "d.jsonl"
     strangers.write_text(lines(*[question(i, [2, 3, 1]) for i in range(20, 26)]))
-    said = run(str(ours), "--against", str(strangers), "--length", "5")
+    said = run(str(ours), "--against", str(strangers), "--gamma", "5")
     assert "over 4 and 6 requests: which may be noise" in said or "for sure" in said
     assert "no prompt is known to be in both logs" in said

@@ -73,7 +73,7 @@ def test_traces_become_blocks_of_the_length_that_is_asked_for(tmp_path: Path) ->
     assert (counted.blocks, counted.accepted, counted.kept) == (6, 8, (6, 2))
     assert log_acceptance(eagle, length=2).measures["tau"].value == pytest.approx(7 / 3)
     assert counted_run(ngram, 2).accepted == 0
-    with pytest.raises(ValueError, match="give --length for blocks"):
+    with pytest.raises(ValueError, match="give --gamma for blocks"):
         log_acceptance(eagle)
     with pytest.raises(ValueError, match="is 0; expected 1 or more, the target's token"):
         read(lines({"acc_eagle": {"acc_len": [1, 0]}}), tmp_path)

@@ -74,8 +74,8 @@ def test_blocks_that_differ_are_said_to() -> None:
     assert any("lower bounds" in note for note in found.notes)
     assert "alpha" not in found.measures  # it has no one length
     bare = RUN._replace(drafted=250, length=2.5, kept=())
-    assert "intervals need the most drafts that a block may have: --length" in log_acceptance(bare).notes
-    assert not any("--length" in note for note in log_acceptance(bare, length=3).notes)
+    assert "intervals need the most drafts that a block may have: --gamma" in log_acceptance(bare).notes
+    assert not any("--gamma" in note for note in log_acceptance(bare, length=3).notes)
     assert log_tau(bare).error is None
     assert log_tau(RUN._replace(drafted=250, length=2.5, kept=()), length=3).error is not None
 
@@ -101,7 +101,7 @@ def test_printed_means_have_the_error_of_their_spread() -> None:
     ("run", "said"),
     [
         (RUN._replace(speculating=False), "without speculation; expected drafts"),
-        (RUN._replace(length=None), "does not say how many drafts a block has; give --length"),
+        (RUN._replace(length=None), "does not say how many drafts a block has; give --gamma"),
         (RUN._replace(blocks=None, accepted=None, kept=()), "does not say how many tokens a target call emits"),
         (EngineLog("a", "b", True, length=1, tau=Timing(2.5)), "2.50 tokens a call; 1 drafts give 2 at most"),
     ],

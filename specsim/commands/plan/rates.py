@@ -225,9 +225,10 @@ def text(report: Answer, form: style.Form = "text") -> str:
                 None if simulated is None else getattr(simulated, kind)
                 for simulated in (line.plain_seen, line.drafts_seen)
             )
-            ratio = "" if slow is None or fast is None else f"{slow.mean.value / fast.mean.value:.2f}"
+            gain = None if slow is None or fast is None else slow.mean.value / fast.mean.value
+            ratio = "" if gain is None else style.Number(f"{gain:.2f}", gain)
             gamma = str(line.gamma) if line.gamma else "off"
-            rows.append([f"{line.rate:g}", name, *_cells(slow), gamma, *_cells(fast), ratio])
+            rows.append([style.Number(f"{line.rate:g}", line.rate), name, *_cells(slow), gamma, *_cells(fast), ratio])
     lines: list[str | style.Table] = [report.sentence, "", [head, *rows], ""]
     lines += [f"note: {note}" for note in report.notes]
     lines += [
@@ -237,13 +238,13 @@ def text(report: Answer, form: style.Form = "text") -> str:
     return style.page(lines, form)
 
 
-def _cells(quantiles: Quantiles | None) -> list[str]:
+def _cells(quantiles: Quantiles | None) -> list[style.Cell]:
     """Return mean, median and 99 % quantile in ms, "never" if the rate cannot be served."""
     if quantiles is None:
         return ["never"] * 3
     return [_short(1e3 * seconds) for seconds in (quantiles.mean.value, quantiles.p50, quantiles.p99)]
 
 
-def _short(value: float) -> str:
-    """Return a time in ms, with a decimal below 100."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+def _short(value: float) -> style.Number:
+    """Return a time in ms, shown with a decimal below 100."""
+    return style.Number(f"{value:.0f}" if value >= 100 else f"{value:.1f}", value)

@@ -65,7 +65,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
     return record
 
 
-def _chain_table(answer: Answer) -> list[list[str]]:
+def _chain_table(answer: Answer) -> style.Table:
     """Return a row per point for the best chains, under its heading."""
     # The heading; costs as numbers have no seconds.
     in_seconds = answer.points[0].unit == "s"
@@ -74,43 +74,53 @@ def _chain_table(answer: Answer) -> list[list[str]]:
     head = ["batch", "context", "gamma", "tau", speedup, "draft", "verify"]
     head += ["cycle, ms", "tokens/s"] if in_seconds else ["cycle, steps"]
 
-    def row(point: Prediction) -> list[str]:
+    def row(point: Prediction) -> list[style.Cell]:
         """Return the cells of one point."""
-        cells = [
+        cells: list[style.Cell] = [
             str(point.batch),
             str(point.context),
             str(point.gamma) if point.gamma else "off",
-            f"{point.tau.value:.2f}",
-            span(point.speedup),
-            f"{point.draft / point.plain:.2f}",
-            f"{point.verify / point.plain:.2f}",
+            _rounded(point.tau.value),
+            _with_ends(point.speedup),
+            _rounded(point.draft / point.plain),
+            _rounded(point.verify / point.plain),
         ]
         if in_seconds:
-            return [*cells, f"{1e3 * point.cycle.value:.2f}", f"{point.tokens_per_time.value:.0f}"]
-        return [*cells, f"{point.cycle.value:.2f}"]
+            return [*cells, _rounded(1e3 * point.cycle.value), _rounded(point.tokens_per_time.value, 0)]
+        return [*cells, _rounded(point.cycle.value)]
 
     return [head, *(row(point) for point in answer.points)]
 
 
-def _tree_table(answer: Answer) -> list[list[str]]:
+def _tree_table(answer: Answer) -> style.Table:
     """Return a row per point for the best trees, under its heading."""
     speedups = [tree.speedup for tree in answer.trees]
     speedup = _with_level("speedup of the best tree", speedups, answer.level)
     head = ["batch", "context", "nodes", "levels", "tau", speedup, "steps, top-k, tokens"]
 
-    def row(tree: Tree) -> list[str]:
+    def row(tree: Tree) -> list[style.Cell]:
         """Return the cells of one tree."""
         return [
             str(tree.batch),
             str(tree.context),
             str(len(tree.parents)),
             str(tree.levels),
-            f"{tree.tau:.2f}",
-            span(tree.speedup),
+            _rounded(tree.tau),
+            _with_ends(tree.speedup),
             ", ".join(map(str, bounds(tree.parents))) if tree.parents else "",
         ]
 
     return [head, *(row(tree) for tree in answer.trees)]
+
+
+def _rounded(value: float, digits: int = 2) -> style.Number:
+    """Return a number that is shown with so many digits behind the point."""
+    return style.Number(f"{value:.{digits}f}", value)
+
+
+def _with_ends(estimate: Estimate) -> style.Number:
+    """Return a number that is shown with its interval, if it has one."""
+    return style.Number(span(estimate), estimate.value, estimate.low, estimate.high)
 
 
 def _with_level(name: str, estimates: Sequence[Estimate], level: float) -> str:

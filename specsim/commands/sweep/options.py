@@ -12,7 +12,7 @@ from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, example
 
 EXAMPLES = examples(
     "specsim sweep study.toml --out rows.parquet",
-    "specsim sweep study.toml --out rows.parquet --resume --workers 1",
+    "specsim sweep study.toml --out rows.parquet --workers 1",
     "specsim sweep --out rows.parquet \\",
     '    --show "select gamma, max(speedup) from rows group by gamma"',
 )
@@ -35,7 +35,6 @@ class Sweep(NamedTuple):
         str | None,
         typer.Option(help="Dask cluster instead of processes, e.g. tcp://host:8786; local:4 starts one here."),
     ] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the finished rows and run the missing ones.")] = False
     force: Annotated[bool, typer.Option("--force", help="Delete the finished rows and begin anew.")] = False
     trust: Annotated[
         bool, typer.Option("--trust", help="Allow rule files outside the folder of the study to be run.")
@@ -51,14 +50,15 @@ class Sweep(NamedTuple):
 
 @takes(Sweep)
 def sweep(options: Sweep) -> None:
-    """Run a study over a grid, on processes or a cluster; rows go to a Parquet file. Needs the extra `sweep`."""
+    """Run a study over a grid, on processes or a cluster; rows go to a Parquet file. Needs the extra `sweep`.
+
+    The same command carries on where a run was interrupted.
+    """
     from specsim.commands.sweep import run
 
     form = form_of(options)
     if form not in ("text", "json") and options.show is None:
         raise ValueError(f"--{form} is a form of the table that --show prints; give --show with an SQL query")
-    if options.resume and options.force:
-        raise ValueError("--resume and --force are both given: keep the rows that are there, or begin anew")
     output, finished = run.run(options)
     typer.echo(output)
     if not finished:

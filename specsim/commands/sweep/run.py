@@ -53,7 +53,7 @@ def run(options: Sweep) -> tuple[str, bool]:
     if options.study is None:
         if options.show is None:
             raise ValueError("give a study, as study.toml, or --show with SQL for the rows of --out")
-        for name in ("resume", "force", "trust", "workers"):
+        for name in ("force", "trust", "workers"):
             if getattr(options, name):
                 raise ValueError(f"--{name} is for running a study, and none is given")
         return shown.rows(options.out, options.show, form), True
@@ -101,9 +101,6 @@ def _missing(options: Sweep, study: Study, order: Sequence[str]) -> tuple[list[i
     there = store.held(options.out, study.kind)
     stale = store.stale(there, study, frozenset(order), options.out)
     missing = [i for i, row_key in enumerate(order) if row_key not in there.keys]
-    if there.keys and len(missing) > len(stale) and not options.resume:
-        count = f"{len(order) - len(missing) + len(stale)} of the {len(order)} rows"
-        raise ValueError(f"out {options.out} holds {count} of this study: --resume runs the others, --force all anew")
     # Why rows are computed again: sources that have changed.
     now = made_with(study)
     changed = [name for name in now if there.sources.get(name) != now[name]]

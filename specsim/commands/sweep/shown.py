@@ -30,7 +30,7 @@ def summary(out: Path, outcome: Outcome) -> str:
     if count:
         lines.append(f"{count} {'row is' if count == 1 else 'rows are'} refused (column `refused`), the first: {first}")
     if not outcome.complete:
-        lines.append("interrupted; the same command with --resume carries on")
+        lines.append("interrupted; the same command carries on")
     return "\n".join(lines)
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import source
+from specsim.base import limits, source
+from specsim.base.lists import distinct_numbers
 from specsim.base.reading import read_text
 from specsim.base.unknown import unknown
 from specsim.commands.sweep import kinds
@@ -186,7 +187,9 @@ def _cases(
 
 
 def _axis(entry: Input, content: Any, name: str, most: int) -> tuple[Any, ...]:
-    """Return the values of one axis: a value, a list of them, or a range."""
+    """Return the values of one axis: a value, a list of them, or a range; whole numbers also as the text "1-8,16"."""
+    if isinstance(content, str) and entry.column == "int64":
+        content = list(distinct_numbers(content, name, 0, limits.MAX_COUNT))
     if isinstance(content, dict):
         content = _range(entry, content, name, most)
     if not isinstance(content, list):

@@ -76,7 +76,7 @@ def test_rows_that_are_not_there(tmp_path: Path) -> None:
     for words, said in (
         (["--show", "select 1"], "rows.parquet cannot be read: No such file or directory"),
         ([], "give a study, as study.toml, or --show with SQL"),
-        (["--show", "select 1", "--resume"], "--resume is for running a study, and none is given"),
+        (["--show", "select 1", "--force"], "--force is for running a study, and none is given"),
     ):
         ended = CliRunner().invoke(app, ["sweep", "--out", str(tmp_path / "rows.parquet"), *words])
         assert ended.exit_code == 2

@@ -46,6 +46,15 @@ def test_ranges_are_whole_linear_and_logarithmic() -> None:
     assert study.axes["cost_ratio"] == pytest.approx((0.01, 0.1, 1.0))
 
 
+def test_whole_numbers_are_read_as_on_the_command_line() -> None:
+    """`gamma = "1-8"` was refused, where every option takes it."""
+    text = 'kind = "plan"\n[grid]\nalpha = 0.8\ncost_ratio = 0.1\ngamma = "1-3,8"\n'
+    assert of(text).axes["gamma"] == (1, 2, 3, 8)
+    for words, said in (("1-3,2", "study.toml: gamma has 2 twice"), ("3-1", "study.toml: gamma has '3-1', an empty")):
+        with pytest.raises(ValueError, match=f"^{said}"):
+            of(text.replace("1-3,8", words))
+
+
 def test_a_key_is_of_all_inputs_and_of_nothing_else() -> None:
     """Not of the place in the file: a study that has grown finds the rows it had."""
     small, grown = of(studies.PLAN), of(studies.PLAN.replace("[0.6, 0.8]", "[0.7, 0.6, 0.8]"))

@@ -194,7 +194,7 @@ def test_twenty_comparisons_are_resumed_after_a_kill(tmp_path: Path) -> None:
     process.kill()
     process.communicate(timeout=60)
     kept = {row["key"]: row for part in store.parts(out).glob("*.parquet") for row in rows_of(part)}
-    ended = subprocess.run([*COMMAND, "study.toml", "--out", "rows.parquet", "--resume"], cwd=tmp_path, timeout=600)
+    ended = subprocess.run([*COMMAND, "study.toml", "--out", "rows.parquet"], cwd=tmp_path, timeout=600)
     assert ended.returncode == 0
     found = {row["key"]: row for row in rows_of(out)}
     assert len(rows_of(out)) == len(found) == 20
