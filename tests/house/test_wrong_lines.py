@@ -62,7 +62,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The packages and their tests, to be changed."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("specsim", "real", "tests", "docs"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results", "_build*"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "_build*"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     yield folder
     shutil.rmtree(folder)
