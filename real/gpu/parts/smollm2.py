@@ -68,7 +68,8 @@ def part(device: torch.device, *, tiny: bool) -> Part:
 
     # Models are loaded when first needed, and gone with the part.
     exact = cache(partial(_pair, settings, torch.float64, device))
-    expected = cache(partial(_expected, settings))
+    on_cpu = exact if device.type == "cpu" else partial(_pair, settings, torch.float64, torch.device("cpu"))
+    expected = cache(partial(_expected, settings, on_cpu))
     pair = cache(partial(_pair, settings, getattr(torch, settings.dtype), device))
     tasks = [one(f"tokens/{name}", partial(_same_text, settings, name, exact, expected)) for name in settings.drafters]
     for temperature in settings.temperatures:
@@ -101,9 +102,9 @@ def _prompts(pair: Pair[None], count: int) -> list[list[int]]:
     return [prompt_ids(pair.tokenizer, prompt.text, is_chat) for prompt in shipped_prompts("chat", "test")[:count]]
 
 
-def _expected(settings: Settings) -> list[list[int]]:
+def _expected(settings: Settings, load_pair: Callable[[], Pair[None]]) -> list[list[int]]:
     """Return the greedy texts of plain decoding on the CPU, in float64."""
-    pair = _pair(settings, torch.float64, torch.device("cpu"))
+    pair = load_pair()
     runs = _decoded(pair, None, 0, _prompts(pair, settings.checked), settings.checked_tokens, Warping(0.0))
     return [run.tokens for run in runs]
 

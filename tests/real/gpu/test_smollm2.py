@@ -46,7 +46,7 @@ def test_a_row_for_each_drafter_batch_and_length(bundled: None, tmp_path: Path) 
 
 
 def test_another_text_than_the_cpus_fails(bundled: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(smollm2, "_expected", lambda settings: [[0] * 6])
+    monkeypatch.setattr(smollm2, "_expected", lambda *told: [[0] * 6])
     assert command(tmp_path).exit_code == 1
     row = json.loads((tmp_path / "smollm2.json").read_text())["rows"][0]
     assert (row["different"], row["passed"]) == ([0], False)
