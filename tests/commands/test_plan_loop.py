@@ -89,12 +89,65 @@ def test_spreads_and_files_of_lengths(tmp_path: Any) -> None:
     assert min(slowest[1:]) > 1.3 * slowest[0]
 
 
+def test_the_page_agrees_with_itself() -> None:
+    """Clients times tokens over the time of a request are the tokens per second, long and short prompts alike."""
+    for words in (
+        "--prompt-tokens 300",
+        "--prompt-tokens 30000",
+        "--output-tokens 1",
+        "--prompt-tokens 900 --unchunked",
+    ):
+        tokens = 1 if "output" in words else 256
+        (cell,) = loop(f"0.8 --gamma 5 {LLAMA} --concurrency 8 {words}")
+        for name in ("plain", "speculative"):
+            seen = 8 * tokens / cell[name]["total_s"]["mean"]
+            assert cell[f"{name}_tokens_per_s"] == pytest.approx(seen, rel=0.08), words
+
+
+def test_a_measured_time_beside_told_prompts() -> None:
+    """A longer one is a wait that occupies no device, a shorter one says that prompts are read faster."""
+    words = f"0.8 --gamma 5 {LLAMA} --concurrency 1,32 --prompt-tokens 600"
+    plain, late, early = (loop(f"{words} {more}") for more in ("", "--ttft-ms 300", "--ttft-ms 25"))
+    assert late[0]["plain"]["ttft_s"]["mean"] == pytest.approx(0.3, rel=0.01)
+    assert early[0]["plain"]["ttft_s"]["mean"] == pytest.approx(0.025, rel=0.01)
+    rates = [cells[1]["plain_tokens_per_s"] for cells in (late, plain, early)]
+    assert rates[0] < rates[1] < rates[2]
+    assert rates[0] > 0.9 * rates[1]
+
+
+def test_drafts_that_are_looked_up_leave_plain_decoding_as_it_is() -> None:
+    looked_up = LLAMA.replace("eagle3", "ngram")
+    words = f"0.8 --gamma 5 {looked_up} --concurrency 8 --prompt-tokens 2000"
+    all_steps, few = (loop(f"{words} --drafted-share {share}")[0] for share in (1, 0.3))
+    assert all_steps["plain_tokens_per_s"] == few["plain_tokens_per_s"]
+    assert few["speedup"]["value"] < all_steps["speedup"]["value"]
+
+
+def test_overhead_takes_the_place_of_the_engines_host_work() -> None:
+    words = f"0.8 --gamma 5 {LLAMA} --concurrency 1 --prompt-tokens 100"
+    usual, none, same = (
+        loop(f"{words} {more}")[0]["speedup"]["value"] for more in ("", "--overhead 0", "--overhead 1.4")
+    )
+    assert none > 1.05 * usual
+    assert same == pytest.approx(usual)
+
+
+def test_counted_acceptance_widens_the_interval(tmp_path: Any) -> None:
+    widths = []
+    for factor in (1, 100):
+        path = tmp_path / f"{factor}.json"
+        path.write_text(json.dumps({"drafted": 3, "counts": [4 * factor, 3 * factor, 2 * factor, 6 * factor]}))
+        speedup = loop(f"--histogram {path} --gamma 3 {LLAMA} --concurrency 4 --prompt-tokens 100")[0]["speedup"]
+        widths.append(speedup["high"] - speedup["low"])
+    assert widths[0] > 1.5 * widths[1]
+
+
 def test_the_table_fits_a_terminal() -> None:
     said = run(f"{CELL},64")
     assert said.startswith("With 8 clients speculation helps: 1.8")
     rows = [line for line in said.splitlines() if "  " in line]
     assert max(map(len, rows)) <= 80
-    assert "note: --prompt-tokens is not given: 58.17 ms to the first token read 681 tokens" in said
+    assert "note: --prompt-tokens is not given: 58.17 ms to the first token read 688 tokens" in said
     assert "- tau is 2.8825 at 5 drafts, as given; within a block every draft is kept with probability 0.69" in said
     assert "- the host works 1 ms in every pass, 1.4 ms more in a cycle with drafts" in said
 
@@ -130,6 +183,10 @@ def test_lengths_by_clients_in_an_engines_words() -> None:
         (f"0.8 {LLAMA} --concurrency 8 --prefix-share 1", "prefix_share"),
         (f"0.8 {LLAMA} --concurrency 8 --captured 4,2", "write the sizes in increasing order"),
         (f"0.8 {LLAMA} --concurrency 8 --ttft-ms 0", "ttft_ms"),
+        (f"0.8 {LLAMA} --concurrency 8 --ttft-ms 0.5", "ttft_ms is 0.5, shorter than a pass over one token"),
+        (f"0.8 {LLAMA} --concurrency 8 --ttft-ms 1e9", "the time of more than 1048576 tokens"),
+        (f"0.8 {LLAMA} --concurrency 8 --gamma 5 --max-gamma 3", "--max-gamma goes up to 3 drafts"),
+        (f"--ranks 0.7,0.1 {LLAMA} --concurrency 8", "a closed loop is planned for chains"),
         (f"0.8 {LLAMA} --concurrency 8 --prompt-tokens some", "write a number, a mean with a standard deviation"),
         (f"0.8 {LLAMA} --rate 1 --prompt-tokens 9+-3", "with --rate all requests are alike: write a whole number"),
         (f"0.8 {LLAMA} --concurrency 8 --kv-dtype fp7", "kv_dtype 'fp7' is unknown"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from specsim.latency import Timing, constant
-from specsim.speed.load.loop import SEQUENCE_S, Server, Way, mean_cycles, prompt_of, steady, way_of
+from specsim.speed.load.loop import SEQUENCE_S, Piece, Server, Way, alone_s, mean_cycles, prompt_of, steady, way_of
 from specsim.speed.load.loop_events import simulate_loop
 from specsim.speed.load.request_lengths import LengthLaw, Lengths, length_law
 
@@ -28,7 +28,7 @@ def a_way(alpha: float, gamma: int, *, step: float = 0.01, per_token: float = 2e
     def cycle_s(batch: int) -> float:
         return step + gamma * draft + per_token * batch * (gamma + 1)
 
-    return Way(gamma, law, cycle_s, lambda tokens: step + per_token * tokens, 0.1 if gamma else 0.0, 0.001)
+    return Way(gamma, law, cycle_s, lambda tokens: step + per_token * tokens, 0.1 if gamma else 0.0, 0.001, 1e-9)
 
 
 def settings(count: int) -> list[tuple[Way, Server, int, Lengths]]:
@@ -69,7 +69,7 @@ def simpy_loop(way: Way, server: Server, clients: int, lengths: Lengths, answers
     """Tokens per second by processes: clients that wait, and an engine that makes passes."""
     simpy = pytest.importorskip("simpy")
     env, rng = simpy.Environment(), random.Random(2)
-    waiting: list[list[Any]] = []  # tokens of the prompt to read, of the answer, the event of its end
+    waiting: list[list[Any]] = []  # tokens of the prompt to read, of the answer, the event of its end, of the prompt
     decoding: list[list[Any]] = []
     written: list[tuple[float, int]] = []
 
@@ -78,7 +78,8 @@ def simpy_loop(way: Way, server: Server, clients: int, lengths: Lengths, answers
         while True:
             end = env.event()
             (prompt,), (output,) = lengths.prompts.values, lengths.outputs.values
-            waiting.append([max(round(prompt * (1 - server.cached_share)), 1), int(output), end])
+            left = int(prompt) - min(round(prompt * server.cached_share), int(prompt) - 1)
+            waiting.append([left, int(output), end, int(prompt)])
             yield end
 
     def engine() -> Any:
@@ -95,7 +96,8 @@ def simpy_loop(way: Way, server: Server, clients: int, lengths: Lengths, answers
                 room -= pieces[-1]
             active = list(decoding) if joint else []
             seconds = way.cycle_s(len(active)) if active else 0.0
-            yield env.timeout(seconds + way.added_s(len(active), sum(pieces)))
+            parts = [Piece(r[3] - r[0], piece) for r, piece in zip(reading, pieces, strict=True) if piece]
+            yield env.timeout(seconds + way.added_s(len(active), parts))
             for request, piece in zip(reading, pieces, strict=True):
                 request[0] -= piece
                 if request[0] == 0:
@@ -132,19 +134,52 @@ def test_an_independent_simulation_agrees(count: int) -> None:
 
 def test_one_client_by_hand() -> None:
     """A prompt's pass, then a cycle for every token."""
-    way = a_way(0.5, 0)
+    way = a_way(0.5, 0)._replace(attention_s=0.0)
     answer = steady(way, CHUNKS, 1, fixed(100, 11))
     prompt_s = 0.01 + 100 * 2e-5 + 0.001
     assert answer.answer_s == pytest.approx(prompt_s + 10 * (0.01 + 2e-5))
-    measured = steady(way, CHUNKS, 1, fixed(100, 11), prompt_s=0.5)
-    assert measured.answer_s == pytest.approx(0.5 + 10 * (0.01 + 2e-5))
+    waiting = steady(way._replace(wait_s=0.5, scale=0.5), CHUNKS, 1, fixed(100, 11))
+    assert waiting.answer_s == pytest.approx(0.5 + (prompt_s - 0.001) / 2 + 0.001 + 10 * (0.01 + 2e-5))
+    drafting = a_way(0.5, 1)._replace(attention_s=0.0)
+    first_s = (0.01 + 100 * 2e-5) * 1.1 + 0.001
+    assert steady(drafting, CHUNKS, 1, fixed(100, 1)).answer_s == pytest.approx(first_s)
 
 
 def test_a_prompt_beside_others_costs_what_its_tokens_add() -> None:
-    way = a_way(0.5, 3)
-    assert way.added_s(4, 100) == pytest.approx(100 * 2e-5 * 1.1)
-    assert way.added_s(0, 100) == pytest.approx((0.01 + 100 * 2e-5) * 1.1 + 0.001)
-    assert way.added_s(4, 0) == 0
+    way = a_way(0.5, 3)._replace(attention_s=0.0)
+    assert way.added_s(4, [Piece(0, 100)]) == pytest.approx(100 * 2e-5 * 1.1)
+    assert way.added_s(0, [Piece(0, 100)]) == pytest.approx((0.01 + 100 * 2e-5) * 1.1 + 0.001)
+    assert way.added_s(4, []) == 0
+    # Attention: each token to those before it, those of earlier pieces included.
+    near, far = (way._replace(attention_s=1e-6).added_s(4, [Piece(at, 100)]) for at in (0, 1000))
+    assert far - near == pytest.approx(1e-6 * 100 * 1000 * 1.1)
+    assert near - way.added_s(4, [Piece(0, 100)]) == pytest.approx(1e-6 * 100 * 50 * 1.1)
+
+
+def test_pieces_of_a_prompt() -> None:
+    server = Server(budget=100, cached_share=0.5)
+    assert server.pieces(300, 20) == [Piece(150, 80), Piece(230, 70)]
+    assert server.pieces(1, 0) == [Piece(0, 1)]
+    assert sum(piece.tokens for piece in Server(budget=100).pieces(990, 64)) == 990
+
+
+def test_pieces_take_cycles_of_their_own() -> None:
+    """A budget below a prompt: the fixed point counts the cycles, and the simulation makes as many."""
+    way, lengths = a_way(0.7, 2), fixed(500, 200)
+    for budget in (64, 200):
+        server = Server(budget=budget)
+        simulated = simulate_loop(way, server, 3, lengths, requests=200)
+        assert simulated.tokens_per_s == pytest.approx(steady(way, server, 3, lengths).tokens_per_s, rel=0.02)
+
+
+def test_percentiles_by_hand() -> None:
+    """One client, certain times: all quantiles are the same; the slow fifth of answers is in the upper ones."""
+    way = a_way(0.5, 0)
+    outputs = LengthLaw(np.array([10, 100]), np.array([0.92, 0.08]), "")
+    times = simulate_loop(way, CHUNKS, 1, Lengths(fixed(50, 1).prompts, outputs), requests=2000)
+    assert times.total_s.p50 < 0.2
+    assert times.total_s.p95 == pytest.approx(times.total_s.p99) == pytest.approx(0.012 + 99 * 0.01002, rel=0.01)
+    assert simulate_loop(way, CHUNKS, 1, fixed(50, 1)).tpot_s is None
 
 
 def test_cycles_of_an_answer() -> None:
@@ -170,13 +205,15 @@ def test_a_batch_is_padded_to_a_captured_size() -> None:
 
 
 def test_the_prompt_that_takes_a_time() -> None:
-    way = a_way(0.5, 0)
-    assert prompt_of(way, 0.001 + 0.01 + 300.5 * 2e-5, 1 << 17) == 300
-    assert prompt_of(way, 1e-6, 1 << 17) == 1
+    way = a_way(0.5, 0)._replace(attention_s=0.0)
+    assert prompt_of(way, CHUNKS, 0.001 + 0.01 + 300.5 * 2e-5, 1 << 17) == 300
+    assert alone_s(way, CHUNKS, 300) == pytest.approx(0.001 + 0.01 + 300 * 2e-5)
+    assert prompt_of(way, CHUNKS, 1e-6, 1 << 17) == 0
 
 
 def test_lengths_are_read_as_typed(tmp_path: Path) -> None:
     assert length_law("512", "prompt_tokens", 1 << 20).values.tolist() == [512]
+    assert length_law("4k", "prompt_tokens", 1 << 20).values.tolist() == [4096]
     for written in ("900±300", "900+-300", "900 +/- 300"):
         law = length_law(written, "prompt_tokens", 1 << 20)
         spread = float(np.sqrt(law.weights @ (law.values - law.mean) ** 2))
@@ -192,6 +229,8 @@ def test_lengths_are_read_as_typed(tmp_path: Path) -> None:
     [
         ("0", "output_tokens must be at least 1, got 0"),
         ("101", "output_tokens is 101; it must be at most 100"),
+        ("1.2.3+-5", "write a number, a mean with a standard deviation"),
+        ("50+-900", "it may be 3 times the mean at most"),
         ("many", "write a number, a mean with a standard deviation"),
         ("FILE:10\nten\n", "line 2: 'ten' is no length; write one whole number per line"),
         ("FILE:", "has no lengths"),

@@ -110,7 +110,7 @@ def _table(engine: str, problem: Problem) -> tuple[str, str]:
 def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Schedule, list[str]]:
     """Return (first batch, last batch, length) for each range of batches that the engine takes, and notes on them."""
     if options.concurrency is not None:
-        entries, note = loops.schedule(options, problem)
+        entries, note = _by_clients(options, problem)
         return (entries if engine in BY_BATCH else entries[:1]), [note]
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     top, context = max(search.batches), search.contexts[0]
@@ -131,6 +131,22 @@ def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Sche
     batch = search.batches[0]
     entry = [(first, last, gamma) for first, last, gamma in schedule if first <= batch <= last]
     return entry, [f"predicted for context {context} and batch {batch}"]
+
+
+def _by_clients(options: PlanOptions, problem: Problem) -> tuple[Schedule, str]:
+    """Return the first and last number of clients of each range, with the length at its last; and what it rests on.
+
+    The length is 0 where plain decoding writes more.
+    """
+    points = sorted(loops.answer(options, problem).points, key=lambda point: point.concurrency)
+    entries: Schedule = []
+    for point in points:
+        first, gamma = (entries[-1][1] + 1 if entries else 1), point.gamma if point.speedup.value > 1 else 0
+        if entries and entries[-1][2] == gamma:
+            first = entries.pop()[0]
+        entries.append((first, point.concurrency, gamma))
+    listed = ", ".join(str(point.concurrency) for point in points)
+    return entries, f"predicted for closed loops of {listed} clients; numbers between take the next one's length"
 
 
 def _best_tree(problem: Problem) -> tuple[int, ...]:

@@ -12,6 +12,8 @@ from specsim.speed.load.service import MAX_OUTPUT
 # The most of each that is sensible.
 MOST = {"rate": 16, "prompt_tokens": 1 << 20, "output_tokens": MAX_OUTPUT, "batch_limit": 1024}
 MOST_POINTS, MOST_CLIENTS = 16, 1024
+# Tokens of a prompt where nothing is told.
+PROMPT = "512"
 # Options that --rate and --concurrency share, and those that one of them reads.
 OF_LOADS = ("prompt_tokens", "output_tokens")
 OF_RATES = ("batch_limit", "within")
@@ -46,6 +48,8 @@ def check_together(options: PlanOptions) -> None:
             raise ValueError(f"batch_limit is {for_limit}; it must be at most {MOST['batch_limit']}")
         if options.within is not None:
             check.scalar(options.within, "within", "(0, inf)")
+    if in_loops and options.ranks is not None:
+        raise ValueError("--ranks plans trees, and a closed loop is planned for chains: give --alpha, the first rank")
     if options.tau is not None and options.gamma is None:
         raise ValueError("--tau is measured at one block length: give --gamma, too")
 
@@ -55,11 +59,17 @@ def _is_given(options: PlanOptions, name: str) -> bool:
     return bool(getattr(options, name) != options._field_defaults[name])
 
 
+def _written(options: PlanOptions, name: str) -> str:
+    """Return a length of requests as it is typed, or the default."""
+    written = getattr(options, name)
+    return PROMPT if written is None else str(written).strip()
+
+
 def sizes_at_rate(options: PlanOptions) -> tuple[int, int]:
     """Return the tokens of each prompt and each answer at a rate, where all requests are alike."""
     sizes = []
     for name in OF_LOADS:
-        written = str(getattr(options, name)).strip()
+        written = _written(options, name)
         if not written.removeprefix("-").isdecimal() or len(written) > 15:
             raise ValueError(
                 f"{name} is {written[:40]!r}; with --rate all requests are alike: write a whole number "
@@ -77,12 +87,12 @@ def clients_of(options: PlanOptions) -> tuple[int, ...]:
     clients = lists.whole_numbers(str(options.concurrency), "concurrency", 1)
     if len(clients) > MOST_POINTS:
         raise ValueError(f"concurrency has {len(clients)} entries; it must have at most {MOST_POINTS}")
-    return clients
+    return tuple(dict.fromkeys(clients))
 
 
 def lengths_of(options: PlanOptions) -> Lengths:
     """Return the lengths of prompts and answers in a closed loop."""
-    prompts, outputs = (length_law(str(getattr(options, name)), name, MOST[name]) for name in OF_LOADS)
+    prompts, outputs = (length_law(_written(options, name), name, MOST[name]) for name in OF_LOADS)
     return Lengths(prompts, outputs)
 
 

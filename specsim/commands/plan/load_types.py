@@ -32,10 +32,11 @@ Concurrency = Annotated[
     ),
 ]
 PromptTokens = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="With --rate or --concurrency: tokens of each prompt. With --concurrency also a spread (900+-300) or "
-        "a file of lengths.",
+        "a file of lengths. [default: 512]",
+        show_default=False,
         rich_help_panel=LOAD,
     ),
 ]

@@ -19,11 +19,24 @@ from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import counted
 from specsim.lengths.blocks import accepted_length_law
 from specsim.report import forms as style
-from specsim.speed.load.loop import CYCLE_S, HOST_S, SEQUENCE_S, Server, Steady, Way, prompt_of, steady, way_of
+from specsim.speed.load.loop import (
+    CYCLE_S,
+    HOST_S,
+    SEQUENCE_S,
+    Server,
+    Steady,
+    Way,
+    alone_s,
+    prompt_of,
+    steady,
+    way_of,
+)
 from specsim.speed.load.loop_events import LoopTimes, simulate_loop
 from specsim.speed.load.request_lengths import LengthLaw, Lengths
 from specsim.speed.prediction import Estimate
 
+# Fixed point and simulation agree within this where the fixed point holds.
+AGREE = 0.03
 # Relative standard error of a cycle over a plain step where the costs have none of their own: the logarithms of the
 # speedup were off by 0.03 in the root mean square on four measured cells (vLLM 0.24, one A100), and this is twice it.
 UNKNOWN_ERROR = 0.06
@@ -35,6 +48,7 @@ class Point(NamedTuple):
     """One number of clients: tokens per second of all of them, plainly and with `gamma` drafts a block.
 
     speedup: of the tokens per second. tau: tokens per cycle. plain, speculative: what requests see, simulated.
+    is_simulated: whether tokens per second are those of the simulation, since the fixed point does not hold.
     """
 
     concurrency: int
@@ -45,6 +59,7 @@ class Point(NamedTuple):
     speedup: Estimate
     plain: LoopTimes
     speculative: LoopTimes
+    is_simulated: bool = False
 
 
 class Answer(NamedTuple):
@@ -69,46 +84,38 @@ def report(options: PlanOptions, problem: Problem, form: Form) -> str:
     return text(result, form)
 
 
-def schedule(options: PlanOptions, problem: Problem) -> tuple[list[tuple[int, int, int]], str]:
-    """Return the first and last number of clients of each range, with the length at its last; and what it rests on.
-
-    The length is 0 where plain decoding writes more.
-    """
-    points = sorted(answer(options, problem).points)
-    entries: list[tuple[int, int, int]] = []
-    for point in points:
-        first, gamma = (entries[-1][1] + 1 if entries else 1), point.gamma if point.speedup.value > 1 else 0
-        if entries and entries[-1][2] == gamma:
-            first = entries.pop()[0]
-        entries.append((first, point.concurrency, gamma))
-    listed = ", ".join(str(point.concurrency) for point in points)
-    return entries, f"predicted for closed loops of {listed} clients; numbers between take the next one's length"
-
-
 def answer(options: PlanOptions, problem: Problem) -> Answer:
     """Answer every number of clients by the block length that writes most, or by the one that is asked for."""
     # The loop: clients, lengths, the server, and the time of a prompt if it was measured.
     clients, server = clients_of(options), server_of(options)
     host_s, more_s = HOST_S, CYCLE_S if options.overhead is None else 0.0
-    measured_s = None
-    if options.ttft_ms is not None:
-        measured_s = float(check.scalar(options.ttft_ms, "ttft_ms", "(0, inf)")) / 1e3
-    lengths, notes = _lengths(options, problem, server, measured_s)
+    lengths, reading, notes = _prompts(options, problem, server)
     context = round(lengths.prompts.mean + lengths.outputs.mean / 2)
 
     # The ways to decode, by block length.
-    if options.gamma is None:
-        gammas = list(range(1, problem.acceptance.most(problem.search.max_gamma) + 1))
-    else:
-        gammas = [check.integer(options.gamma, "gamma", 1, problem.acceptance.most(problem.search.max_gamma))]
+    longest = problem.acceptance.most(problem.search.max_gamma)
+    if options.gamma is not None and check.integer(options.gamma, "gamma", 1) > longest:
+        raise ValueError(
+            f"gamma is {options.gamma}, and the acceptance, the drafter or --max-gamma goes up to {longest} drafts"
+        )
+    gammas = range(1, longest + 1) if options.gamma is None else [options.gamma]
     laws = {0: np.ones(1)}
     for gamma in gammas:
         laws[gamma] = np.asarray(accepted_length_law(np.array(problem.acceptance.hazards(gamma))))
+    costs = problem.costs.latency
     ways = {
-        gamma: way_of(problem.latency, law, server, context=context, host_s=host_s, more_s=more_s)
+        gamma: way_of(
+            problem.latency if gamma else costs,
+            law,
+            server,
+            context=context,
+            host_s=host_s,
+            more_s=more_s,
+            reading=costs,
+        )._replace(scale=reading.scale, wait_s=reading.wait_s)
         for gamma, law in laws.items()
     }
-    points = tuple(_point(problem, ways, server, number, lengths, measured_s, options) for number in clients)
+    points = tuple(_point(problem, ways, server, number, lengths, options.level) for number in clients)
     return Answer(
         sentence=with_memory(problem, _sentence(points)),
         points=points,
@@ -119,60 +126,80 @@ def answer(options: PlanOptions, problem: Problem) -> Answer:
             EVERYWHERE,
             *(words for words in problem.latency.assumptions if not words.startswith(NOT_OF_LOOPS)),
             f"intervals take a cycle to be known to {UNKNOWN_ERROR:.0%} where no recorded passes say better",
-            *_assumptions(lengths, server, host_s, more_s),
+            *_assumptions(lengths, server, host_s, more_s, options.overhead is None),
         ),
     )
 
 
-def _lengths(
-    options: PlanOptions, problem: Problem, server: Server, measured_s: float | None
-) -> tuple[Lengths, list[str]]:
-    """Return the lengths of requests; prompts that are not told have as many tokens as the measured time reads."""
+class Reading(NamedTuple):
+    """What reading a prompt takes over what is predicted, and what a request waits without occupying the device."""
+
+    scale: float = 1.0
+    wait_s: float = 0.0
+
+
+def _prompts(options: PlanOptions, problem: Problem, server: Server) -> tuple[Lengths, Reading, list[str]]:
+    """Return the lengths of requests, and how prompts are read, by the measured time to the first token if told.
+
+    Prompts that are not told have as many tokens as are read in that time. Told ones are read faster if it is shorter
+    than predicted; if it is longer, the rest is a wait, which occupies no device.
+    """
     lengths = lengths_of(options)
-    if measured_s is None or options.prompt_tokens != PlanOptions._field_defaults["prompt_tokens"]:
-        return lengths, []
-    plain = way_of(problem.latency, np.ones(1), server, context=0, host_s=HOST_S, more_s=0.0)
-    tokens = prompt_of(plain, measured_s, MOST["prompt_tokens"])
+    if options.ttft_ms is None:
+        return lengths, Reading(), []
+    measured_s = float(check.scalar(options.ttft_ms, "ttft_ms", "(0, inf)")) / 1e3
+    plain = way_of(problem.costs.latency, np.ones(1), server, context=0, host_s=HOST_S, more_s=0.0)
+    if options.prompt_tokens is not None:
+        alone = float(np.dot(lengths.prompts.weights, [alone_s(plain, server, int(n)) for n in lengths.prompts.values]))
+        if measured_s <= HOST_S:
+            raise ValueError(f"ttft_ms is {options.ttft_ms:g}, shorter than the host's work of {1e3 * HOST_S:g} ms")
+        if measured_s >= alone:
+            note = f"{1e3 * (measured_s - alone):.3g} ms of --ttft-ms are no reading: a wait that occupies no device"
+            return lengths, Reading(wait_s=measured_s - alone), [note]
+        scale = (measured_s - HOST_S) / (alone - HOST_S)
+        return lengths, Reading(scale), [f"prompts are read in {scale:.2f} of the predicted time, as --ttft-ms says"]
+    tokens = prompt_of(plain, server, measured_s, MOST["prompt_tokens"])
+    if tokens in (0, MOST["prompt_tokens"]):
+        what = "shorter than a pass over one token" if tokens == 0 else f"the time of more than {tokens} tokens"
+        raise ValueError(f"ttft_ms is {options.ttft_ms:g}, {what} at the costs of this plan: give --prompt-tokens, too")
     note = (
         f"--prompt-tokens is not given: {options.ttft_ms:g} ms to the first token read {tokens} tokens at the costs of "
         "this plan, which is taken for the prompt"
     )
     prompts = LengthLaw(np.array([tokens]), np.ones(1), f"{tokens} tokens")
-    return Lengths(prompts, lengths.outputs), [note]
+    return Lengths(prompts, lengths.outputs), Reading(wait_s=measured_s - alone_s(plain, server, tokens)), [note]
 
 
 def _point(
-    problem: Problem,
-    ways: dict[int, Way],
-    server: Server,
-    clients: int,
-    lengths: Lengths,
-    measured_s: float | None,
-    options: PlanOptions,
+    problem: Problem, ways: dict[int, Way], server: Server, clients: int, lengths: Lengths, level: float
 ) -> Point:
     """Return the answer at one number of clients."""
 
     def fixed_point(way: Way, slower: float = 1.0) -> Steady:
         scaled = way if slower == 1 else way._replace(cycle_s=lambda batch: slower * way.cycle_s(batch))
-        return steady(scaled, server, clients, lengths, prompt_s=measured_s)
+        return steady(scaled, server, clients, lengths)
 
     plain = fixed_point(ways[0])
     written = {gamma: fixed_point(way) for gamma, way in ways.items() if gamma}
     best = max(written, key=lambda gamma: written[gamma].tokens_per_s)
 
+    # Where prompts wait for each other, or share a pass, tokens per second are those of the simulation.
+    times = [simulate_loop(ways[gamma], server, clients, lengths) for gamma in (0, best)]
+    exact, simulated = [plain.tokens_per_s, written[best].tokens_per_s], [time.tokens_per_s for time in times]
+    is_simulated = any(abs(b / a - 1) > AGREE for a, b in zip(exact, simulated, strict=True))
+    rates = simulated if is_simulated else exact
+
     # The interval: cycles as much slower or faster as their error says, with tau at the other end of its own.
     error = problem.latency.error(clients * (best + 1))
-    factor = float(np.exp(NormalDist().inv_cdf((1 + options.level) / 2) * (UNKNOWN_ERROR if error is None else error)))
-    low_tau, high_tau = problem.acceptance.interval(best, options.level)
+    factor = float(np.exp(NormalDist().inv_cdf((1 + level) / 2) * (UNKNOWN_ERROR if error is None else error)))
+    low_tau, high_tau = problem.acceptance.interval(best, level)
     ends = [
-        fixed_point(ways[best], slower).tokens_per_s / plain.tokens_per_s * tau / ways[best].tau
+        rates[1] / rates[0] * fixed_point(ways[best], slower).tokens_per_s / exact[1] * tau / ways[best].tau
         for slower, tau in ((factor, low_tau), (1 / factor, high_tau))
     ]
-    speedup = Estimate(written[best].tokens_per_s / plain.tokens_per_s, *ends)
-    times = [simulate_loop(ways[gamma], server, clients, lengths) for gamma in (0, best)]
-    return Point(
-        clients, best, ways[best].tau, plain.tokens_per_s, written[best].tokens_per_s, speedup, times[0], times[1]
-    )
+    speedup = Estimate(rates[1] / rates[0], *ends)
+    (plain_rate, draft_rate), (plain_times, draft_times) = rates, times
+    return Point(clients, best, ways[best].tau, plain_rate, draft_rate, speedup, plain_times, draft_times, is_simulated)
 
 
 def _sentence(points: Sequence[Point]) -> str:
@@ -196,12 +223,23 @@ def _notes(points: Sequence[Point]) -> list[str]:
         low, high = point.speedup.low, point.speedup.high
         if low is not None and high is not None and low <= 1 <= high:
             unsure.append(str(point.concurrency))
-    if not unsure:
-        return []
-    return [f"with {', '.join(unsure)} clients the interval holds 1: measure before switching it on"]
+    notes = []
+    if unsure:
+        notes.append(f"with {_listed(unsure)} clients the interval holds 1: measure before switching it on")
+    simulated = [str(point.concurrency) for point in points if point.is_simulated]
+    if simulated:
+        notes.append(
+            f"with {_listed(simulated)} clients prompts wait for each other or share passes: tokens/s are simulated"
+        )
+    return notes
 
 
-def _assumptions(lengths: Lengths, server: Server, host_s: float, more_s: float) -> list[str]:
+def _listed(numbers: Sequence[str]) -> str:
+    """Return numbers as a list in words."""
+    return " and ".join(filter(None, [", ".join(numbers[:-1]), numbers[-1]]))
+
+
+def _assumptions(lengths: Lengths, server: Server, host_s: float, more_s: float, is_usual_host: bool) -> list[str]:
     """Return what the loop takes for granted."""
     words = [
         f"every client sends its next prompt when its answer ends; prompts have {lengths.prompts.words}, answers "
@@ -210,7 +248,7 @@ def _assumptions(lengths: Lengths, server: Server, host_s: float, more_s: float)
         if server.chunked
         else "a pass reads one prompt alone, and nobody decodes meanwhile",
         f"the host works {1e3 * host_s:g} ms in every pass, {1e3 * more_s:g} ms more in a cycle with drafts, and "
-        f"{1e3 * SEQUENCE_S:g} ms more for each sequence: as vLLM 0.24 on one A100",
+        f"{1e3 * SEQUENCE_S:g} ms more for each sequence" + (": as vLLM 0.24 on one A100" if is_usual_host else ""),
         "every cycle costs what it does at the context in the middle of an answer",
         "the draft reads prompts too, at its share of a target step",
     ]
@@ -231,7 +269,10 @@ def text(report: Answer, form: style.Form = "text") -> str:
     ]
     for point in report.points:
         for name, kind in (("first token", "ttft_s"), ("per token", "tpot_s"), ("in all", "total_s")):
-            cells = [_short(1e3 * value) for way in (point.plain, point.speculative) for value in getattr(way, kind)]
+            cells: list[str] = []
+            for way in (point.plain, point.speculative):
+                times = getattr(way, kind)
+                cells += [""] * 4 if times is None else [_short(1e3 * value) for value in times]
             waits.append([str(point.concurrency), name, *cells])
     lines: list[Any] = [report.sentence, "", rows, "", waits, ""]
     lines += [f"note: {note}" for note in report.notes]

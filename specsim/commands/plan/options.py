@@ -224,7 +224,7 @@ class PlanOptions(NamedTuple):
     context: Context = "1k"
     rate: Rate = None
     concurrency: Concurrency = None
-    prompt_tokens: PromptTokens = "512"
+    prompt_tokens: PromptTokens = None
     output_tokens: OutputTokens = "256"
     ttft_ms: TtftMs = None
     prefix_share: PrefixShare = 0.0

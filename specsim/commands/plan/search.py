@@ -38,7 +38,7 @@ def read_search(options: PlanOptions) -> Search:
         contexts = (sum(load_options.sizes_at_rate(options)),)
     elif options.concurrency is not None:
         lengths = load_options.lengths_of(options)
-        batches = (max(load_options.clients_of(options)),)
+        batches = tuple(sorted(load_options.clients_of(options)))
         contexts = (round(lengths.prompts.mean + lengths.outputs.mean),)
     else:
         batches = lists.whole_numbers(options.batch, "batch", 1)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim.base.uniforms import keyed_uniforms
-from specsim.speed.load.loop import Server, Way
+from specsim.speed.load.loop import Piece, Server, Way
 from specsim.speed.load.request_lengths import Lengths
 from specsim.types import Array
 
@@ -31,13 +31,13 @@ class Percentiles(NamedTuple):
 class LoopTimes(NamedTuple):
     """What the requests of a simulated loop saw.
 
-    tokens_per_s: of all clients, after the warm-up. ttft_s: to the first token; tpot_s: per further token; total_s: to
-    the last. passes, requests: how many were simulated and measured.
+    tokens_per_s: of all clients, after the warm-up. ttft_s: to the first token; tpot_s: per further token, None
+    where answers have one; total_s: to the last. passes, requests: how many were simulated and measured.
     """
 
     tokens_per_s: float
     ttft_s: Percentiles
-    tpot_s: Percentiles
+    tpot_s: Percentiles | None
     total_s: Percentiles
     passes: int
     requests: int
@@ -64,6 +64,8 @@ class _Loop:
         self.seed, self.drawn = seed, 0
         # Tokens of the prompt that are to be read, and of the answer that are to be written.
         self.prompt = np.zeros(clients, dtype=int)
+        self.length = np.zeros(clients, dtype=int)
+        self.ready = np.zeros(clients)
         whole = self._outputs(clients)
         self.left = np.maximum((whole * self._uniforms(clients)).astype(int), 1)
         self.answer = whole.copy()
@@ -84,13 +86,14 @@ class _Loop:
         time, passes, began, before = 0.0, 0, 0.0, 0
         warm, written = False, 0
         while len(records) < wanted:
-            # One pass: everybody who decodes, and pieces of prompts.
+            # One pass: everybody who decodes, and pieces of prompts; without either, the next request is awaited.
             decoding = self.prompt == 0
             active = int(decoding.sum())
-            read = self._read(active)
-            pieces = int(read.sum())
-            alone = pieces and not self.server.chunked
-            if alone:
+            if not active:
+                time = max(time, float(self.ready.min()))
+            read = self._read(active, time)
+            pieces = [Piece(int(self.length[i] - self.prompt[i]), int(read[i])) for i in np.nonzero(read)[0]]
+            if pieces and not self.server.chunked:
                 time += self.way.added_s(0, pieces)
                 tokens = np.zeros(self.clients, dtype=int)
             else:
@@ -118,13 +121,13 @@ class _Loop:
                 warm, began, before = True, time, written
         return _times(records, (written - before) / (time - began) if time > began else float("nan"), passes)
 
-    def _read(self, active: int) -> Array:
+    def _read(self, active: int, time: float) -> Array:
         """Return the tokens of each prompt that the next pass reads: the oldest first, or the oldest alone."""
         room = self.server.budget
         if self.server.chunked:
             room = max(room - active * (self.way.gamma + 1), 1)
         read = np.zeros(self.clients, dtype=int)
-        waiting = np.nonzero(self.prompt)[0]
+        waiting = np.nonzero((self.prompt > 0) & (self.ready <= time))[0]
         order = waiting[np.argsort(self.begun[waiting], kind="stable")]
         for i in order if self.server.chunked else order[:1]:
             read[i] = min(self.prompt[i], room)
@@ -136,15 +139,18 @@ class _Loop:
     def _send(self, client: int, time: float) -> None:
         """Let a client send its next prompt."""
         whole = int(self.lengths.prompts.draw(self._uniforms(1))[0])
-        self.prompt[client] = max(round(whole * (1 - self.server.cached_share)), 1)
+        self.length[client] = whole
+        self.prompt[client] = whole - self.server.pieces(whole, 0)[0].begin
+        self.ready[client] = time + self.way.wait_s
         self.answer[client] = self.left[client] = int(self._outputs(1)[0])
         self.begun[client] = time
 
 
 def _times(records: list[tuple[float, float, float, int]], tokens_per_s: float, passes: int) -> LoopTimes:
     begun, first, done, answer = (np.array(column, dtype=float) for column in zip(*records, strict=True))
-    further = np.maximum(answer - 1, 1)
-    first_s, each_s = _percentiles(first - begun), _percentiles((done - first) / further)
+    more = answer > 1
+    first_s = _percentiles(first - begun)
+    each_s = _percentiles((done - first)[more] / (answer - 1)[more]) if more.any() else None
     return LoopTimes(tokens_per_s, first_s, each_s, _percentiles(done - begun), passes, len(records))
 
 

@@ -15,7 +15,10 @@ from specsim.types import Array
 # Different lengths that a spread is represented by, of equal weight.
 POINTS = 41
 MOST_BYTES = 16 << 20
-_SPREAD = re.compile(r"^\s*([\d.]+)\s*(?:±|\+-|\+/-)\s*([\d.]+)\s*$")
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_SPREAD = re.compile(rf"^{_NUMBER}\s*(?:±|\+-|\+/-)\s*{_NUMBER}$")
+# Standard deviations beyond this many means are no spread that so few lengths can show.
+_WIDEST = 3
 
 
 class LengthLaw(NamedTuple):
@@ -60,8 +63,10 @@ def length_law(text: str, name: str, most: int) -> LengthLaw:
     (256, 41)
     """
     written = text.strip()
-    if written.isdecimal() and len(written) < 16:
-        return LengthLaw(np.array([_checked(int(written), name, most)]), np.ones(1), f"{written} tokens")
+    digits = written.lower().removesuffix("k")
+    if digits.isdecimal() and len(digits) < 16:
+        number = _checked(int(digits) * (1 if digits == written else 1024), name, most)
+        return LengthLaw(np.array([number]), np.ones(1), f"{number} token{'s' if number > 1 else ''}")
     match = _SPREAD.match(written)
     if match:
         mean, deviation = map(float, match.groups())
@@ -98,6 +103,10 @@ def _lognormal(mean: float, deviation: float, name: str, most: int) -> LengthLaw
     from scipy.special import ndtri
 
     _checked(round(mean), name, most)
+    if deviation > _WIDEST * mean:
+        raise ValueError(
+            f"{name} has a standard deviation of {deviation:g}; it may be {_WIDEST} times the mean at most"
+        )
     if deviation == 0:
         return LengthLaw(np.array([round(mean)]), np.ones(1), f"{round(mean)} tokens")
     variance = math.log1p((deviation / mean) ** 2)
