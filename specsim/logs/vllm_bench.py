@@ -65,9 +65,14 @@ def _run(value: Any, source: str) -> EngineLog:
     if failed:
         notes.append(f"{failed} failed requests are left out")
     run = EngineLog(
-        NAME, source, speculating=False, model=str(held.get("model_id") or ""), batch=batch, token=token,
+        NAME,
+        source,
+        speculating=False,
+        model=str(held.get("model_id") or ""),
+        batch=batch,
+        token=token,
         notes=tuple(notes),
-    )  # fmt: skip
+    )
     if held.get(MEAN) is not None:
         tau = Timing(_number(held, MEAN, source))
         words = f"{MEAN} is a mean alone: drafts and steps are not counted"
