@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from specsim.base import check
-
 # The most numbers of a range such as 1-64.
 MOST_OF_A_RANGE = 4096
 
@@ -54,7 +52,10 @@ def _whole_number(text: str, part: str, name: str, least: int, most: int) -> int
         raise ValueError(f"{name} has {_brief(part)}, which is no whole number; write 1,8,64 or 1-8 or 1k,32k")
     if len(digits) > 12 or int(digits.removesuffix("k")) * unit > most:
         raise ValueError(f"{name} is {digits[:20]}; it must be at most {most}")
-    return check.integer(int(digits.removesuffix("k")) * unit, name, least)
+    value = int(digits.removesuffix("k")) * unit
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return value
 
 
 def _brief(part: str) -> str:

@@ -148,7 +148,16 @@ def test_report_15_siblings(tmp_path: Path) -> None:
         ({"acceptance_histogram": {"no": 39}}, "expected numbers of accepted drafts"),
         ({"acceptance_histogram": 39}, "acceptance_histogram is no list"),
         ({"acceptance_histogram": [39, 1, 0, -3]}, "is '-3'"),
-        ({"acceptance_histogram": [0, 0, 0, 0], "num_spec_steps": 0, "num_accepted_draft_tokens": 0}, "without blocks"),
+        (
+            {
+                "acceptance_histogram": [0, 0, 0, 0],
+                "num_spec_steps": 0,
+                "num_accepted_draft_tokens": 0,
+                "draft_acceptance_rate": None,
+                "mean_acceptance_length": None,
+            },
+            "without blocks",
+        ),
     ],
 )
 def test_report_15_histograms_that_do_not_add_up(change: dict[str, object], words: str, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_page_says_how_its_records_were_made(monkeypatch: pytest.MonkeyPatch) 
         assert escape(words) in page
     printed = json.loads(CliRunner().invoke(app, ["plan", "0.8", "--cost-ratio", "0.05", "--json"]).stdout)
     command, machine, date, versions = made_by(Record("plan", "plan", printed))
-    assert command.startswith("specsim ")
+    assert command.split()[0] == "specsim"  # and the words of this process, which may have none
     assert machine.startswith("processor ")
     assert date == printed["provenance"]["date"][:10]
     assert f"specsim-llm {specsim.__version__}" in versions

@@ -119,7 +119,7 @@ BAD = {
     "systems nonsense": "system 'nonsense' is unknown",
     "systems --share 0": "share must be above 0 and at most 1, got 0.0",
     "systems --threads 0": "threads must be at least 1, got 0",
-    "forced --gamma x": "gamma 'x' is not a number",
+    "forced --gamma x": "gamma has 'x', which is no whole number",
     "forced --turns 0": "turns must be at least 1, got 0",
 }
 

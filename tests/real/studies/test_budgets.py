@@ -194,7 +194,7 @@ def test_trigrams_count_both_texts() -> None:
     ("options", "message"),
     [
         (["--budgets", "2,8"], "budgets must be at least 4, got 2"),
-        (["--budgets", "8,x"], "budgets '8,x' is not a number"),
+        (["--budgets", "8,x"], "budgets has 'x', which is no whole number"),
         (["--blocks", "0"], "blocks must be at least 1, got 0"),
         (["--sequences", "3"], "sequences must be at least 4, got 3"),
         (["--symbols", "3"], "symbols must be at least 4, got 3"),

@@ -30,7 +30,7 @@ from specsim import discover
         (["--tree", "2,1", "--calibrate", "4"], "calibrate '4' is for chains alone"),
         (["--scheme", "iid"], "scheme 'iid' is for trees: give --tree, too"),
         (["--chains", "4"], "chains '4' is for trees: give --tree, too"),
-        (["--tree", "2,1", "--chains", "0"], "chains must be at least 1, got '0'"),
+        (["--tree", "2,1", "--chains", "0"], "chains must be at least 1, got 0"),
         (
             ["--tree", "2,1", "--rule", "block"],
             "rule 'block' verifies chains; rules of trees: lifted, multipath_block,",

@@ -77,7 +77,7 @@ def test_number_of_distinct_tokens() -> None:
     [
         (["--rows", "0"], "rows must be at least 1, got 0"),
         (["--samples", "1"], "samples must be at least 2, got 1"),
-        (["--num-drafts", "0-2"], "num_drafts must be at least 1, got '0-2'"),
+        (["--num-drafts", "0-2"], "num_drafts must be at least 1, got 0"),
         (["somewhere"], "give both a target and a draft"),
     ],
 )

@@ -217,7 +217,7 @@ def test_bad_values(changes: dict[str, Any], message: str) -> None:
         (["nothing"], "shape 'nothing' is unknown; known: llama-3.1-8b"),
         (["tiny", "tiny", "--context", "24,5000"], "context 5000: texts may grow to"),
         (["tiny", "tiny", "--alpha", "1.5", "--context", "24"], "alpha"),
-        (["tiny", "tiny", "--batch", "0"], "batch must be at least 1, got '0'"),
+        (["tiny", "tiny", "--batch", "0"], "batch must be at least 1, got 0"),
         (["tiny", "tiny", "--device", "meta"], "device 'meta' cannot be used"),
     ],
 )
