@@ -10,15 +10,16 @@ from specsim.latency.shape import ModelShape
 from specsim.latency.weights import Weights
 
 # Bytes of a cached number.
-CACHED = 2
+CACHED = 2.0
 
 
 class Placed(NamedTuple):
-    """A model, the type in which its weights are stored, and how many devices share it."""
+    """A model, the type in which its weights are stored, how many devices share it, and bytes of a cached number."""
 
     shape: ModelShape
     weights: Weights
     devices: int
+    cached: float = CACHED
 
 
 class MemoryUse(NamedTuple):
@@ -53,7 +54,7 @@ def memory_use(models: Sequence[Placed], *, batch: int, context: int) -> MemoryU
         shape = model.shape
         experts = shape.moe_layers * shape.experts * shape.expert
         taken = model.weights.bytes_of(shape.body, shape.head, experts)
-        taken += CACHED * shape.held_values(context) * batch
+        taken += model.cached * shape.held_values(context) * batch
         total += taken
         fullest += taken / model.devices
     return MemoryUse(total, fullest)

@@ -23,7 +23,7 @@ from specsim.types import Array
 
 @result("tau", "alpha")
 class RequestEstimates(NamedTuple):
-    """What a record of requests says of acceptance, each number with its interval.
+    """The acceptance that a record of requests shows, each number with its interval.
 
     requests: those with a step. tau: tokens per step of the target, all requests together. drafted_tau: over steps that
     had drafts. mean_tau: the mean of the requests' own tau, which short requests weigh in as much as long ones.

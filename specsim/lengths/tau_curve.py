@@ -1,4 +1,4 @@
-"""What a curve of tau over draft lengths cannot be, and the nearest curve that it can be."""
+"""Laws that a curve of tau over draft lengths obeys, and the nearest curve that obeys them."""
 
 from __future__ import annotations
 

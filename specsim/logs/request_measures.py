@@ -1,4 +1,4 @@
-"""What a log says of acceptance beyond its totals where it has them request by request."""
+"""Acceptance of a log that has its counts request by request, beyond the totals."""
 
 from __future__ import annotations
 

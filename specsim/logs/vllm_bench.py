@@ -9,6 +9,7 @@ mean over requests of an answer's time per further token: with drafts, too.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from specsim.base.reading import json_values
@@ -20,7 +21,10 @@ EXPECTS = "JSON with mean_tpot_ms and total_output_tokens"
 COUNTS = ("spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens")
 MEAN = "accept_length"
 LENGTH, RATE = "spec_decode_acceptance_length", "spec_decode_acceptance_rate"
+# Fields that only a run with speculation has, and what is read of them.
+_OTHER_WORDS = re.compile("spec|draft|accept", re.IGNORECASE)
 BY_POSITION = "spec_decode_per_position_acceptance_rates"
+_READ = {MEAN, LENGTH, RATE, BY_POSITION, *COUNTS}
 # What printed means may differ by from those of the counts: three digits are kept by some who post results.
 CLOSE = 5e-3
 # Steps without a draft are told from the ends of answers only beyond this share of all tokens.
@@ -73,7 +77,10 @@ def _run(value: Any, source: str) -> EngineLog:
         token=token,
         notes=tuple(notes),
     )
-    if held.get(MEAN) is not None:
+    _check_fields(held, source)
+    if held.get(MEAN) is not None and not any(held.get(name) is not None for name in COUNTS):
+        if _number(held, MEAN, source) < 1:
+            raise ValueError(f"{source}: {MEAN} is {held[MEAN]}; a target call gives 1 token or more")
         tau = Timing(_number(held, MEAN, source))
         words = f"{MEAN} is a mean alone: drafts and steps are not counted"
         return check_counts(run._replace(speculating=True, tau=tau, notes=(*run.notes, words), coverage=None))
@@ -94,7 +101,8 @@ def _with_drafts(run: EngineLog, held: dict[str, Any], written: float, completed
     run = run._replace(speculating=True, blocks=blocks, drafted=drafted, accepted=accepted)
     if not blocks:
         return run._replace(notes=(*run.notes, "speculation is on, and nothing was drafted"))
-    for name, printed in ((LENGTH, 1 + accepted / blocks), (RATE, 100 * accepted / drafted if drafted else 0.0)):
+    tau = 1 + accepted / blocks
+    for name, printed in ((LENGTH, tau), (MEAN, tau), (RATE, 100 * accepted / drafted if drafted else 0.0)):
         if held.get(name) is not None and abs(_number(held, name, run.source) - printed) > CLOSE * max(printed, 1):
             raise ValueError(f"{run.source}: {name} is {held[name]}, but the counts give {printed:.4g}; they differ")
 
@@ -111,17 +119,34 @@ def _with_drafts(run: EngineLog, held: dict[str, Any], written: float, completed
             run = run._replace(notes=(*run.notes, words))
         elif sum(kept) != accepted:
             kept = (kept[0] + accepted - sum(kept), *kept[1:])
-    return run._replace(length=drafted / blocks, kept=kept, coverage=_coverage(blocks, accepted, written, completed))
+    run = check_counts(run._replace(length=drafted / blocks, kept=kept))
+    return run._replace(coverage=_coverage(run, written, completed))
 
 
-def _coverage(blocks: int, accepted: int, written: float, completed: int) -> float | None:
+def _check_fields(held: dict[str, Any], source: str) -> None:
+    """Raise ValueError for fields about speculation that are not understood: the run would be taken for a plain one."""
+    names = [name for name, value in held.items() if _OTHER_WORDS.search(name) and value is not None]
+    if names and not any(held.get(name) is not None for name in _READ):
+        raise ValueError(
+            f"{source} has {', '.join(names)[:80]}, and none of {MEAN}, {', '.join(COUNTS)}: what it says of drafts is "
+            "not understood"
+        )
+
+
+def _coverage(run: EngineLog, written: float, completed: int) -> float | None:
     """Return the share of decoding steps that had a draft; None where the file does not say it.
 
     The first token of an answer comes from its prompt; what blocks did not write came from steps without a draft. An
     answer that ends inside its last block cuts off drafts that were counted: a block's mean of them at most.
     """
+    blocks, accepted, length, source = run.blocks or 0, run.accepted or 0, run.length or 0.0, run.source
     further = written - completed
     without = further - blocks - accepted
+    if -without > completed * length:
+        raise ValueError(
+            f"{source}: {blocks} blocks and {accepted} accepted drafts are {blocks + accepted} tokens, and the run has "
+            f"{further:.0f} after the first of each answer; counts of another run?"
+        )
     if without > SURE * further:
         return blocks / (blocks + without)
     most = without + completed * accepted / blocks

@@ -60,3 +60,10 @@ def test_the_fullest_device_decides(devices: tuple[int, int], batch: int, words:
     models = [Placed(ModelShape.named(name), TYPES["bf16"], n) for name, n in zip(names, devices, strict=True)]
     found = misfits(models, hardware("h100-sxm"), [batch], [1024])
     assert [words in one.note for one in found] == [True] * bool(words)
+
+
+def test_a_cache_of_eight_bits_takes_half_the_memory() -> None:
+    words = "0.7 --hardware h100-sxm --max-gamma 4 --target llama-3.1-8b --draft eagle3 --context 64k --batch 8 --json"
+    said = [CliRunner().invoke(app, ["plan", *words.split(), *more]).stdout for more in ([], ["--kv-dtype", "fp8"])]
+    assert ["does not fit" in text for text in said] == [True, False]
+    assert "the cache is kept in fp8" in said[1]

@@ -229,6 +229,9 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
     )
     if drafter.shape is None:
         latency = _without_draft_model(latency)
+    if options.kv_dtype is not None:
+        words = f"the cache is kept in {short_name(options.kv_dtype)}"
+        latency = latency._replace(assumptions=(*latency.assumptions, words))
 
     # Without --overhead it is in no value, but the low ends of intervals allow for it.
     hidden_overhead = 0.0
@@ -246,9 +249,10 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
     notes += [_unread(shape) for shape in (target, drafter.shape) if shape is not None and shape.unread]
     notes += [_assumed(shape) for shape in (target, drafter.shape) if shape is not None and shape.assumed]
     notes += _mismatches(target, drafter, parallel)
-    placed = [Placed(target, types.target, options.tp)]
+    cached = kv_bytes(options.kv_dtype)
+    placed = [Placed(target, types.target, options.tp, cached)]
     if drafter.shape is not None:
-        placed.append(Placed(drafter.shape, types.draft, options.draft_tp))
+        placed.append(Placed(drafter.shape, types.draft, options.draft_tp, cached))
     unfit = misfits(placed, device, batches, contexts)
     notes += [misfit.note for misfit in unfit]
     return Costs(latency, drafter.method, tuple(notes), hidden_overhead, types=types, misfits=unfit)

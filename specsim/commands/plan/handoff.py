@@ -141,7 +141,9 @@ def _by_clients(options: PlanOptions, problem: Problem) -> tuple[Schedule, str]:
     points = sorted(loops.answer(options, problem).points, key=lambda point: point.concurrency)
     entries: Schedule = []
     for point in points:
-        first, gamma = (entries[-1][1] + 1 if entries else 1), point.gamma if point.speedup.value > 1 else 0
+        gamma = point.gamma if point.speedup.value > 1 else 0
+        first = entries[-1][1] + 1 if entries else 1
+        # A range of the same length is continued.
         if entries and entries[-1][2] == gamma:
             first = entries.pop()[0]
         entries.append((first, point.concurrency, gamma))

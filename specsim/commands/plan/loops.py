@@ -132,7 +132,7 @@ def answer(options: PlanOptions, problem: Problem) -> Answer:
 
 
 class Reading(NamedTuple):
-    """What reading a prompt takes over what is predicted, and what a request waits without occupying the device."""
+    """The time of reading a prompt over the predicted one, and a request's wait that occupies no device."""
 
     scale: float = 1.0
     wait_s: float = 0.0

@@ -29,7 +29,7 @@ class Percentiles(NamedTuple):
 
 
 class LoopTimes(NamedTuple):
-    """What the requests of a simulated loop saw.
+    """Times of the requests of a simulated loop.
 
     tokens_per_s: of all clients, after the warm-up. ttft_s: to the first token; tpot_s: per further token, None
     where answers have one; total_s: to the last. passes, requests: how many were simulated and measured.

@@ -19,7 +19,9 @@ def test_predicted_tau_is_measured(name: str) -> None:
     try:
         pair = load("smollm2", BEST_DRAFT)
     except ValueError as error:
-        pytest.skip(str(error))
+        if "is not installed" in str(error):
+            pytest.skip(str(error))
+        raise
     drafter = drafter_named(name, pair.target, pair.draft)
     lengths = range(1, 1 + min(6, drafter.longest or 6))
     found = {
