@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from specsim.base import clock
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation, distance
 from specsim.conform.observing import observe
@@ -22,6 +22,7 @@ from specsim.conform.properties import contract, parameters
 from specsim.conform.registry import EXHIBITS, find, names, subjects_of
 from specsim.conform.resemblance_words import FEW, listed, summary_of
 from specsim.conform.smaller import SHRUNKEN
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
 from specsim.conform.subject_call import Broken
 from specsim.conform.symptoms import SMALL, symptoms

@@ -24,12 +24,12 @@ import typer
 import specsim
 from specsim.base import clock
 from specsim.conform import registry
-from specsim.conform.cases import standard
 from specsim.conform.judgement import judge
 from specsim.conform.likeness import Exhibits
 from specsim.conform.observation import distance
 from specsim.conform.observing import observe
 from specsim.conform.report import as_json, short
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.trial import begin
 from specsim.conform.verdict import Report, Verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
@@ -24,6 +25,18 @@ PLACES = (0, 127, 128, LARGE - 1)
 # probabilities is rounded.
 FAINT = {64: 64, LARGE: LARGE // 2}
 FAINTNESS = 2**14
+# Schemes whose candidates may repeat each other.
+REPEATING = ("iid", "paths", "independent")
+# Weights of target and draft by (candidates, whether they may repeat each other), of all that a
+# search tried those where the least of these is largest: how much a third and a fourth candidate,
+# if what is left of the target gives it less than the draft does, would be kept too often; and how
+# much a last residual that was not taken would show.
+LASTING = {
+    (3, True): ((19, 1, 33, 16, 29), (1, 38, 13, 10, 0)),
+    (3, False): ((24, 24, 1, 1, 30), (1, 8, 34, 11, 0)),
+    (4, True): ((17, 1, 14, 24, 18, 15), (13, 43, 1, 11, 10, 0)),
+    (4, False): ((17, 8, 8, 3, 19, 13), (4, 6, 19, 22, 1, 0)),
+}
 
 
 class Toy(NamedTuple):
@@ -99,6 +112,41 @@ def eight(*often: int) -> tuple[Toy, Toy]:
         following = np.eye(EIGHT, dtype=int)[(token + 1) % EIGHT] if token < EIGHT - 1 else weights[::-1]
         table[token,] = np.array(row_of(*following.tolist()), dtype=object)
     return Toy(table, 1), plain(row_of(*drafted.tolist()))
+
+
+@cache
+def lasting(candidates: int, scheme: str, place: int = 0, depth: int = 1, others: int = 1) -> tuple[Toy, Toy]:
+    """Return target and draft whose residual in one place, the number of tokens before it, lasts.
+
+    After each refused candidate two tokens or more are left there, and one of them is to be kept at
+    times only; the last token, of two more than candidates, is never drafted. Elsewhere the laws are
+    on as many tokens as `others` says, so that there are few texts; each of them may be refused.
+    """
+    weights = LASTING[candidates, scheme in REPEATING]
+    vocab = len(weights[0])
+    rising = (*range(1, others + 1), *[0] * (vocab - others))
+    falling = (*rising[others - 1 :: -1], *rising[others:])
+    texts = [text for length in range(depth + 1) for text in itertools.product(range(vocab), repeat=length)]
+
+    def placed(*choices: tuple[int, ...]) -> Toy:
+        """Return the model with some weights in the place, and others elsewhere."""
+        here, elsewhere = (np.array(row_of(*row), dtype=object) for row in choices)
+        return Toy({text: here if len(text) == place else elsewhere for text in texts}, depth)
+
+    return placed(weights[0], rising), placed(weights[1], falling)
+
+
+@cache
+def close() -> tuple[Toy, Toy]:
+    """Return target and draft on three tokens: two are drafted a little too rarely; which, changes with the text."""
+    texts: list[Text] = [(), (0,), (1,), (2,)]
+
+    def turned(*weights: int) -> Toy:
+        """Return a model whose rows are turns of these weights."""
+        row = np.array(row_of(*weights), dtype=object)
+        return Toy({text: np.roll(row, sum(text)) for text in texts}, 1)
+
+    return turned(8, 7, 5), turned(6, 6, 8)
 
 
 @cache

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from specsim.conform import SamplingParams, Subject, judge, judgement
-from specsim.conform.cases import standard, warped
+from specsim.conform.cases import warped
 from specsim.conform.properties import _laws
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import ORDER
 from specsim.conform.subject_call import inputs
 from specsim.types import Array, TokenTree

@@ -11,7 +11,7 @@ import pytest
 
 from specsim.base import clock
 from specsim.conform import Subject, caller, judge
-from specsim.conform.cases import standard
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject_call import Broken, inputs
 from specsim.conform.timeout import OutOfTime, within
 from specsim.conform.trial import begin

@@ -9,10 +9,10 @@ import pytest
 
 from specsim.base import clock
 from specsim.conform import Subject, coin_laws, judge
-from specsim.conform.cases import standard
 from specsim.conform.evidence import coins
 from specsim.conform.observation import distance
 from specsim.conform.observing import observe
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject_call import inputs
 from specsim.conform.trial import begin
 from specsim.types import Array

@@ -10,7 +10,7 @@ import pytest
 from helpers.authors import MINE, RIGHT, WRONG, written
 from helpers.authors import conform as run
 
-from specsim.conform import Report, cases, judgement, own_process
+from specsim.conform import Report, judgement, own_process, standard_cases
 from specsim.conform.evidence import montecarlo
 from specsim.conform.properties import _laws, batches
 from specsim.report import text
@@ -170,7 +170,7 @@ def test_batches(layout: str, equal: tuple[int, ...], monkeypatch: pytest.Monkey
         monkeypatch.setattr(montecarlo, "UNDECIDED", 0.3)
         monkeypatch.setattr(_laws, "SHRINKING", 0.0)
         monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
-        monkeypatch.setattr(cases, "large", lambda subject: ())
+        monkeypatch.setattr(standard_cases, "on_more_tokens", lambda subject: ())
 
     def tokenwise(p, q, drafts, bonus):  # type: ignore[no-untyped-def]
         for i, x in enumerate(drafts.tolist()):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import cases, likeness
+from specsim.conform import likeness, standard_cases
 from specsim.conform.evidence import montecarlo
 from specsim.conform.independence import dependence, varies
 from specsim.conform.properties import _laws
@@ -26,7 +26,7 @@ def few_laws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likeness, "names", lambda folder: [])
     monkeypatch.setattr(montecarlo, "WANTED", 0.3)
     monkeypatch.setattr(montecarlo, "UNDECIDED", 0.3)
-    monkeypatch.setattr(cases, "large", lambda subject: ())
+    monkeypatch.setattr(standard_cases, "on_more_tokens", lambda subject: ())
 
 
 def padded(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, doubts, judge, judgement
-from specsim.conform.cases import BETWEEN, drawn_vocabs, standard
 from specsim.conform.properties import _laws, degenerate
+from specsim.conform.standard_cases import BETWEEN, drawn_vocabs, standard
 from specsim.conform.subject import Kind
 from specsim.conform.toys import FAINT, LARGE
 from specsim.types import Array

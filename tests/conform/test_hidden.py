@@ -15,12 +15,12 @@ import pytest
 from specsim.base import clock
 from specsim.conform import Subject, doubts, judge, judgement
 from specsim.conform.budget import Budget
-from specsim.conform.cases import standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation
 from specsim.conform.observing import REPLAYS, observe
 from specsim.conform.properties import _laws
 from specsim.conform.properties.joint import look
+from specsim.conform.standard_cases import standard
 from specsim.conform.trial import Trial, begin
 from specsim.forking.programs import own_generators, scripted
 from specsim.types import Array

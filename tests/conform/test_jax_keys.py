@@ -12,10 +12,10 @@ import pytest
 from specsim.base import clock
 from specsim.conform import Subject, libraries, rows
 from specsim.conform.caller import FEW
-from specsim.conform.cases import standard
 from specsim.conform.evidence import ends
 from specsim.conform.evidence._counter import End
 from specsim.conform.rows import TILE, Programs
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject_call import inputs
 from specsim.conform.trial import Trial, begin
 from specsim.forking.programs import scripted

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from specsim.base import clock
-from specsim.conform import Report, SamplingParams, Subject, cases, judge, judgement, registry
+from specsim.conform import Report, SamplingParams, Subject, judge, judgement, registry, standard_cases
 from specsim.conform.cases import Case, warped
 from specsim.conform.evidence import montecarlo
 from specsim.conform.judgement import PROPERTIES
@@ -93,7 +93,7 @@ def test_monte_carlo(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many runs as the precision needs, however long they take."""
     monkeypatch.setattr(montecarlo, "WANTED", 0.15)
     monkeypatch.setattr(montecarlo, "UNDECIDED", 0.15)
-    monkeypatch.setattr(cases, "large", lambda subject: ())
+    monkeypatch.setattr(standard_cases, "on_more_tokens", lambda subject: ())
     subject = Subject(rule.__name__, "chain", hidden(rule), sizes=(1,))
     found = judge(subject, budget=1000, properties=["marginal"]).verdicts[0]
     assert (found.outcome, found.evidence) == ("lossless" if rule is right else "convicted", "Monte Carlo")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, cases, likeness
+from specsim.conform import Subject, likeness, standard_cases
 from specsim.conform.evidence import montecarlo
 from specsim.conform.properties import _laws, batches
 from specsim.testing import assert_lossless_batch, ragged
@@ -26,7 +26,7 @@ def few_laws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likeness, "names", lambda folder: [])
     monkeypatch.setattr(montecarlo, "WANTED", 0.3)
     monkeypatch.setattr(montecarlo, "UNDECIDED", 0.3)
-    monkeypatch.setattr(cases, "large", lambda subject: ())
+    monkeypatch.setattr(standard_cases, "on_more_tokens", lambda subject: ())
     monkeypatch.setattr(batches, "EQUAL", (3,))
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from specsim.conform import SamplingParams, Subject, judge, judgement
-from specsim.conform.cases import standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import is_as_large, size_of
 from specsim.conform.properties import _laws
+from specsim.conform.standard_cases import standard
 from specsim.conform.toys import LARGE
 from specsim.forking.programs import scripted
 from specsim.types import Array

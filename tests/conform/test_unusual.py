@@ -10,10 +10,10 @@ import pytest
 
 from specsim.base import clock
 from specsim.conform import Model, Subject, Verdict, judge, judgement
-from specsim.conform.cases import standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observing import observe
 from specsim.conform.properties import _ends, _laws, contract, degenerate
+from specsim.conform.standard_cases import standard
 from specsim.conform.trial import begin
 from specsim.forking.programs import scripted
 from specsim.types import Array

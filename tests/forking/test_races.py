@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, cases, judge, judgement
-from specsim.conform.cases import standard
+from specsim.conform import Subject, judge, judgement, standard_cases
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject_call import call, inputs
 from specsim.forking.programs import scripted
 from specsim.types import Array
@@ -44,7 +44,7 @@ def test_report_24_one_race_for_all_rows_with_a_floor_is_lossless(
     """It was called broken: of a race that only the floor can win nothing was left for the next one."""
     monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
     if floor > 1e-20:  # each of 300 tokens can win
-        monkeypatch.setattr(cases, "large", lambda subject: ())
+        monkeypatch.setattr(standard_cases, "on_more_tokens", lambda subject: ())
     subject = Subject("one race, floor of 1e-38", "chain", spare_row(floor, gumbel), sizes=(1, 2))
     report = judge(subject, properties=["joint", "degenerate"])
     assert [(v.outcome, v.evidence) for v in report.verdicts] == [("lossless", "scripted")] * 2

@@ -15,7 +15,7 @@ import pytest
 
 from specsim import discover
 from specsim.conform import rules
-from specsim.conform.cases import standard
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject_call import call, inputs
 from specsim.forking import rational
 from specsim.forking.programs import scripted, shared_generators

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject
-from specsim.conform.cases import standard
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject_call import call, inputs
 from specsim.forking.programs import scripted
 

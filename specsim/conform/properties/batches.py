@@ -20,7 +20,7 @@ import numpy as np
 
 from specsim.base import clock
 from specsim.conform.argument_words import argument_words
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case
 from specsim.conform.doubts import agreed, runs_asked
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import ROUNDING, continued, distance
@@ -29,6 +29,7 @@ from specsim.conform.properties._dependence import DEPEND, explained, in_time, s
 from specsim.conform.properties._laws import each
 from specsim.conform.properties._rows import Batch, Row, certain, drawn, empty, even
 from specsim.conform.properties.joint import look
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Broken, Input, inputs
 from specsim.conform.timeout import OutOfTime

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation, continued
 from specsim.conform.properties._laws import Look, each
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import inputs
 from specsim.conform.trial import Trial

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case
 from specsim.conform.observation import Observation
 from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each, of_laws
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.toys import Text
 from specsim.conform.trial import Trial

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from specsim.conform import libraries
-from specsim.conform.cases import Case, logits, standard
+from specsim.conform.cases import Case, logits
 from specsim.conform.near_ties import Difference, first_difference
 from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.conform.toys import Text
 from specsim.conform.trial import Trial

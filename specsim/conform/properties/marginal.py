@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from specsim.conform.cases import standard as cases
 from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
+from specsim.conform.standard_cases import standard as cases
 from specsim.conform.subject import Subject
 from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict

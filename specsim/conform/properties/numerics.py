@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case
 from specsim.conform.fitting import through
 from specsim.conform.observation import ROUNDING, Observation, distance
 from specsim.conform.observing import observe
 from specsim.conform.properties import degenerate
 from specsim.conform.properties._laws import Look, against
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Broken
 from specsim.conform.timeout import OutOfTime

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specsim.conform.cases import ROWS, Case, make, sizes, standard
+from specsim.conform.cases import ROWS, Case, make, sizes
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import SamplingParams, Subject
 from specsim.conform.toys import wide
 from specsim.conform.trial import Trial

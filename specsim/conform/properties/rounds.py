@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from specsim.conform.cases import Case, make, prompted, restricted, sizes, standard, turning
+from specsim.conform.cases import Case, make, prompted, restricted, sizes, turning
 from specsim.conform.observation import Observation
 from specsim.conform.observing import follow
 from specsim.conform.observing import observe as observe_once
 from specsim.conform.properties._laws import Observe, each
 from specsim.conform.properties.joint import look
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input, inputs
 from specsim.conform.timeout import OutOfTime

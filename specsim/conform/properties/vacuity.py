@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case
 from specsim.conform.fitting import through
 from specsim.conform.observing import observe
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
