@@ -29,7 +29,7 @@ from specsim.discover import Rule
 from specsim.trees.beam import Level, beam_sizes, beam_uniforms, grown, tree_of
 from specsim.trees.drawn import Drafted
 from specsim.types import Array, TokenTree
-from specsim.verify.lookup import step_told, tree_rule
+from specsim.verify.lookup import step_argument, tree_rule
 
 # The scheme of the trees, and a scheme of siblings that draws as many uniforms as a plan asks for.
 SCHEME, SIBLINGS = "beam", "without_replacement"
@@ -97,7 +97,7 @@ class BeamVerifier:
     @property
     def told(self) -> dict[str, Any]:
         """Keyword arguments of the rule beside the laws and the tree."""
-        return step_told(self.rule, self.step)
+        return step_argument(self.rule, self.step)
 
     def nodes(self, levels: int) -> int:
         """Nodes of so many levels at most."""

@@ -18,7 +18,7 @@ from specsim.base.held import held
 from specsim.discover import Rule
 from specsim.trees import _siblings, drawn, topology
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify.lookup import step_told, tree_rule
+from specsim.verify.lookup import step_argument, tree_rule
 
 if TYPE_CHECKING:
     from real.models.model import LanguageModel
@@ -164,7 +164,7 @@ class TreeVerifier:
     def told(self) -> dict[str, Any]:
         """Keyword arguments of the rule's `prepare` beside the laws and the tree."""
         more = {} if self.draws is None else {"draws": self.draws}
-        return step_told(self.rule, self.step) | more
+        return step_argument(self.rule, self.step) | more
 
     def plan(self, levels: int) -> TreePlan:
         """The plan of the shape cut to so many levels."""
@@ -179,7 +179,7 @@ class TreeVerifier:
         if levels not in self._counts:
             plan = self.plan(levels)
             tree = plan.tree(np.zeros(len(plan.parents), dtype=np.int64), self.scheme)
-            rule_uniforms = int(self.rule.uniforms(tree, **step_told(self.rule, self.step)))
+            rule_uniforms = int(self.rule.uniforms(tree, **step_argument(self.rule, self.step)))
             self._counts[levels] = plan.drawn + rule_uniforms - levels
         return self._counts[levels]
 

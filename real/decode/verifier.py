@@ -10,7 +10,7 @@ from specsim.base import check
 from specsim.discover import Rule, facts, find, with_params
 from specsim.exact.guarantee import guarantee
 from specsim.types import Array, Draws
-from specsim.verify.lookup import decoding_rule, filling_rule, lossy_rules, step_told
+from specsim.verify.lookup import decoding_rule, filling_rule, lossy_rules, step_argument
 
 
 class RuleOptions(NamedTuple):
@@ -56,7 +56,7 @@ def verifier_of(options: RuleOptions, temperature: float) -> tuple[Any, int]:
         raise ValueError(f"gamma={gamma} and parents are both given: a block is a chain of gamma drafts or a tree")
     module = with_params(find("tree", rule), params)
     scheme = facts(module).own[0] if options.scheme is None else options.scheme
-    step = step_told(module, options.step, options.step_params).get("step")
+    step = step_argument(module, options.step, options.step_params).get("step")
     tree_verifier = TreeVerifier(module, options.parents, scheme, step, options.draws)
     if not options.allow_lossy:
         _require_lossless(tree_verifier.rule, temperature, family="tree", scheme=scheme, step=step)

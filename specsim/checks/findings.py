@@ -21,7 +21,7 @@ from specsim.checks.step import STEP_CHECKS
 from specsim.checks.tree import TREE_CHECKS
 from specsim.discover import Rule
 from specsim.exact.family_verdicts import try_siblings, verified_schemes
-from specsim.verify.lookup import step_told
+from specsim.verify.lookup import step_argument
 
 # Name -> check.
 Checks = Mapping[str, Check]
@@ -130,7 +130,7 @@ def with_step(rule: ModuleType, family: str, step: Rule | None, params: Mapping[
                     f"{family} rule {discover.name_of(rule)!r} asks for no step rule, got {name}={shown(value)}"
                 )
         return rule
-    options = step_told(rule, step, params)
+    options = step_argument(rule, step, params)
     if not options:
         return rule
 

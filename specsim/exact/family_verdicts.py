@@ -23,7 +23,7 @@ from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, verdict
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify.lookup import step_told, tree_rule
+from specsim.verify.lookup import step_argument, tree_rule
 
 # Random tables of each shape and vocabulary, by scheme, 1 of others: two of three tables of paths
 # acquit a rule that does not merge equal beginnings.
@@ -105,7 +105,7 @@ def tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rule
     # A scheme that is none of the rule's is refused.
     if scheme is not None:
         tree_rule(rule, scheme)
-    step_options = step_told(rule, step)
+    step_options = step_argument(rule, step)
     if scheme is not None:
         schemes: list[str] = [scheme]
     elif step_options:

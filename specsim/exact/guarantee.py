@@ -21,7 +21,7 @@ from specsim.discover import Rule
 from specsim.exact.family_verdicts import chain_verdict, coupled_verdict, step_verdict, tree_verdict
 from specsim.exact.verdicts import Guarantee, process_verdict, tried_counts, worst_of
 from specsim.verify.coupled import coupled_rule
-from specsim.verify.lookup import filling_rule, step_rule, step_told
+from specsim.verify.lookup import filling_rule, step_argument, step_rule
 
 # Families of rules, in the order in which a name is looked for.
 RULES = ("step", "chain", "tree", "coupled")
@@ -121,7 +121,7 @@ def guarantee(
         if num_drafts not in (None, 1):
             raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")
         module = discover.with_params(discover.find("tree", rule), params)
-        return tree_verdict(module, scheme, is_greedy, step_told(module, step, step_params).get("step"))
+        return tree_verdict(module, scheme, is_greedy, step_argument(module, step, step_params).get("step"))
     for name, value in (("step", step), ("step_params", step_params)):
         if value is not None:
             raise ValueError(f"{family} rule {rule!r} asks for no step rule, got {name}={check.shown(value)}")

@@ -16,7 +16,7 @@ from specsim.discover import Rule
 from specsim.trees import enumerate_beams, enumerate_trees
 from specsim.trees.drawn import count_trees, few_enough
 from specsim.types import Array, Draws, Model, TokenTree
-from specsim.verify.lookup import step_told, tree_rule
+from specsim.verify.lookup import step_argument, tree_rule
 
 Text = tuple[int, ...]
 # A tree, the laws that the children of its nodes were drawn from, and its probability.
@@ -92,7 +92,7 @@ def expected_kept(
     if laws and scheme != "beam":
         few_enough(count_trees(int((laws[1] > 0).sum()), parents, scheme))
     # The number of accepted drafts is the length of the text less its next token.
-    options = step_told(module, step, step_params)
+    options = step_argument(module, step, step_params)
     if draws is not None:
         options["draws"] = draws
     law = kept_law(module, p, drawn_trees(q, parents, scheme, draws), **options)

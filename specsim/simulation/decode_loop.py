@@ -19,7 +19,7 @@ from specsim.trees import drawn as trees
 from specsim.trees import topology
 from specsim.trees.beam import beam_sizes, beam_uniforms
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify.lookup import step_told, takes
+from specsim.verify.lookup import step_argument, takes
 
 # Entries of the rows of p that a batch of trees reads: 32 MiB of float64.
 CELLS = 2**22
@@ -171,7 +171,7 @@ def loop(
         raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
     # Trees, with the step rule that a tree rule may run.
     if parents is not None:
-        tree_options = step_told(module, step, step_params)
+        tree_options = step_argument(module, step, step_params)
         return _tree_loop(module, name, parents, num_drafts, scheme, tree_options.get("step"), vocab)
     for argument, value in (("step", step), ("step_params", step_params)):
         if value is not None:

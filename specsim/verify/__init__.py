@@ -1,1 +1,1 @@
-"""What to accept: the rules by family, their look-up by name, and the public samplers."""
+"""Verification rules by family, their look-up by name, and the public samplers."""

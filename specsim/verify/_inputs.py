@@ -1,4 +1,4 @@
-"""What every public sampler asks of its arguments."""
+"""Checks of arguments that the public samplers share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specsim.verify.lookup import _in_support
 
 
 def one_library(drafts: Array, u: Array, p: Array, q: Array, low: int = 0) -> tuple[Array, Array, Array, Array]:
-    """Token ids checked; NumPy rows follow drafts or uniforms that are JAX or torch arrays."""
+    """Drafts, u, p and q in one library, with token ids checked: NumPy rows follow JAX or torch drafts or uniforms."""
     for other in (drafts, u):
         if is_numpy_array(p) and p.dtype != object and is_array_api_obj(other):
             p, q = check.like(p, other), check.like(q, other)
@@ -20,23 +20,25 @@ def one_library(drafts: Array, u: Array, p: Array, q: Array, low: int = 0) -> tu
 
 
 def all_there(drafts: Array, count: int | Draws) -> None:
-    """ValueError unless as many tokens are there as can have been drawn, with the empty places after them."""
+    """ValueError unless each row has a possible number of drafts, with the empty places (-1) after them."""
     xp, places = array_namespace(drafts), count.limit if isinstance(count, Draws) else count
     if drafts.shape[-1] != places:
         raise ValueError(f"drafts has {drafts.shape[-1]} places in a row; num_drafts asks for {places}")
     if not isinstance(count, Draws) or not all(check.concrete(w) for w in (drafts, count.least, count.extra)):
         return
+    # Empty places come last.
     empty = drafts < 0
     gap = xp.any(empty[..., :-1] & ~empty[..., 1:], axis=-1)
     if bool(xp.any(gap)):
         row, _ = check.first_bad(gap, gap)
         raise ValueError(f"drafts{row} has -1 in front of a token; empty places come last")
+    # Their number is one that the law of N allows.
     number = xp.sum(xp.where(empty, 0, 1), axis=-1)
     wrong = (number < count.least) | (number > count.least + (count.extra > 0))
     if bool(xp.any(wrong)):
-        row, found = check.first_bad(number, wrong)
+        row, count_there = check.first_bad(number, wrong)
         raise ValueError(
-            f"drafts{row} has {found} tokens, which num_drafts rules out; all draws count, repeated ones too"
+            f"drafts{row} has {count_there} tokens, which num_drafts rules out; all draws count, repeated ones too"
         )
 
 
@@ -45,12 +47,15 @@ def can_be_drawn(q: Array, places: Array, drafts: Array, rule: str, scheme: str)
     if not (check.concrete(q) and check.concrete(places)):
         return
     xp, count = array_namespace(drafts), drafts.shape[-1]
+    # Each draft alone.
     _in_support(q[..., None, :], places, drafts)
-    if scheme in ("greedy", "hub"):  # whose tuples are not all that q allows, one by one
+    # The tuple: these schemes draw not every tuple of possible drafts.
+    if scheme in ("greedy", "hub"):
         never = xp.asarray(discover.find("draft", scheme).probability(q, places, count) <= 0)
         if bool(xp.any(never)):
             row, _ = check.first_bad(never, never)
             raise ValueError(f"drafts{row} cannot have been drawn {scheme!r} from its row of q, as {rule!r} expects")
+    # Repeated tokens.
     ascending = xp.sort(drafts, axis=-1)
     again = (ascending[..., 1:] == ascending[..., :-1]) & (ascending[..., 1:] >= 0)
     if scheme == "without_replacement" and bool(xp.any(again)):

@@ -1,7 +1,7 @@
 """How often a step rule's token is one of its drafts: as the rule states it, else counted by its `transition`.
 
-On few tokens the drafts are enumerated, which is exact. On many they are sampled; the hit probability of each sampled
-tuple is exact, and the interval is that of its mean.
+On few tokens the drafts are enumerated, which is exact. On many they are sampled; the hit
+probability of each sampled tuple is exact, and the interval is that of its mean.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from specsim.types import Array, Draws, NoClosedForm
 
 # Cells (rows x tuples of drafts x tokens) of one enumeration: 1 GiB of float64.
 MAX_CELLS = 2**27
-# Cells of a row whose drafts are enumerated where a rule states no acceptance: 1,000 tokens with one draft.
+# Cells of a row whose drafts are enumerated where a rule
+# states no acceptance: 1,000 tokens with one draft.
 MAX_ENUMERATED = 2**20
 # Cells that are worked on at a time: beyond that the temporaries cost five times the time.
 PIECE = 2**20
-# Cells of all rows whose drafts are sampled, seconds of work; and tuples of a row, at least and at most.
+# Cells of all rows whose drafts are sampled, seconds of work;
+# and tuples of a row, at least and at most.
 MAX_SAMPLED, LEAST, MOST = 2**26, 16, 4096
 # Standard errors to each side of a 99 % interval.
 SPREAD = 2.5758
@@ -101,13 +103,14 @@ def sampled(
     seed: int,
     tell: Callable[[int], None] = lambda rows: None,
 ) -> Accepted:
-    """Mean over `samples` tuples of drafts of each row, whose hit probability is exact; `tell` hears of rows done."""
+    """Mean hit probability over `samples` tuples of drafts for each row; `tell` is called with the rows done."""
     xp = array_namespace(p, q)
     rng, drawn = np.random.default_rng(seed), discover.find("draft", scheme)
     p, q = xp.broadcast_arrays(p, q)
     shape, vocab = p.shape[:-1], p.shape[-1]
     p, q = (xp.reshape(row, (-1, vocab)) for row in (p, q))
     size, means, errors = max(1, PIECE // vocab), [], []
+    # Row after row: draw tuples, and take the mean of their hit probabilities.
     for row in range(len(p)):
         u = rng.random((samples, drawn.uniforms(num_drafts)))
         pieces = [u[start : start + size] for start in range(0, samples, size)]
@@ -144,7 +147,7 @@ def hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple
 
 
 def summed(kernel: Array, q: Array, tuples: Array, num_drafts: int | Draws, scheme: str) -> tuple[Array, Array]:
-    """The same from a kernel (..., n, V) and rows (..., 1, V) that n tuples are drawn from."""
+    """`hits` from a kernel (..., n, V), the law given each of n tuples, and rows (..., 1, V) they are drawn from."""
     xp = array_namespace(q)
     joint = discover.find("draft", scheme).probability(q, tuples, num_drafts)[..., None] * kernel
     drafted = xp.any(tuples[..., None] == xp.arange(q.shape[-1], device=device(q)), axis=-2)
@@ -152,7 +155,7 @@ def summed(kernel: Array, q: Array, tuples: Array, num_drafts: int | Draws, sche
 
 
 def draft_tuples(vocab: int, length: int | Draws, batch: tuple[int, ...] = ()) -> Array:
-    """All token tuples, shape (vocab**length, length), if a law for each fits in memory.
+    """All token tuples, shape (vocab**length, length); ValueError if a law for each does not fit in memory.
 
     For a law of N those of every length that some row draws, -1 after the last token.
     """

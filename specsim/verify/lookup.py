@@ -1,4 +1,4 @@
-"""What to accept: the public samplers, and the look-up of a rule by name."""
+"""Look-up of a verification rule by name, for each family and each use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAKES = {
 
 
 def _only(name: Rule) -> str | None:
-    """The family of a shipped rule that is no step rule."""
+    """The family of a shipped chain or tree rule of this name; None if the name is that of a step rule, or unknown."""
     if not isinstance(name, str) or f"{discover.FAMILIES['step']}.{name}" in sys.modules:
         return None
     if name in discover.names("step"):
@@ -45,7 +45,7 @@ def _step(name: Rule) -> ModuleType:
 
 
 def step_rows(p: Any, q: Any, rule: Rule) -> tuple[Any, Any, sparse.Union | None]:
-    """The rows that a step rule runs on: compact ones of two Laws, unless it goes by which tokens they are."""
+    """The rows that a step rule runs on: of two Laws their common support, unless the rule goes by token ids."""
     two = isinstance(p, Law) and isinstance(q, Law)
     return sparse.rows(p, q, whole=two and discover.facts(_step(rule)).by_id)
 
@@ -54,11 +54,13 @@ def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) ->
     """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
     rule = _step(name)
     name = discover.name_of(rule)
+    # The scheme; an unknown one gets the list of known ones.
     if scheme is not None:
-        discover.find("draft", scheme)  # an unknown scheme gets the list of known ones
+        discover.find("draft", scheme)
         if scheme not in discover.facts(rule).schemes:
             drawn = discover.drafts_of(rule)
             raise ValueError(f"rule {name!r} expects drafts drawn {drawn!r}, not {scheme!r}: not lossless")
+    # The number of drafts.
     if discover.facts(rule).counts == (1,) and num_drafts != 1:
         multi = [n for n, r in discover.rules("step").items() if discover.facts(r).counts != (1,)]
         raise ValueError(
@@ -72,13 +74,13 @@ def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) ->
 
 
 def takes(rule: ModuleType, num_drafts: int | Draws) -> bool:
-    """Whether a step rule verifies that many drafts: it, or its draft scheme, may name the numbers in COUNTS."""
+    """True if a step rule verifies that many drafts; it, or its scheme, may list the numbers in COUNTS."""
     counts = discover.facts(rule).counts
     return counts is None or num_drafts in counts
 
 
 def candidates(num_drafts: Any, scheme: str | None, q: Array) -> int | Draws:
-    """What `prepare` takes: the number of drafts; of distinct drafts the law of N, for each row of q."""
+    """The number of drafts as `prepare` takes it; for distinct drafts the law of N for each row of q."""
     if scheme == "distinct" and isinstance(num_drafts, Draws):
         return _checked(num_drafts, q)
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
@@ -86,15 +88,17 @@ def candidates(num_drafts: Any, scheme: str | None, q: Array) -> int | Draws:
 
 
 def _checked(draws: Draws, q: Array) -> Draws:
-    """A law of N given by hand, moved to the library of q; ValueError unless 1 <= N <= limit."""
+    """A law of N that the caller gave, moved to the library of q; ValueError unless 1 <= N <= limit."""
     limit = check.integer(draws.limit, "num_drafts.limit", 1)
     least = check.real_values(draws.least, "num_drafts.least", 1, limit)
     extra = check.real_values(draws.extra, "num_drafts.extra", 0, 1)
+    # One number, or one for each row of q.
     for name, part in (("least", least), ("extra", extra)):
         if part.ndim and tuple(part.shape) != tuple(q.shape[:-1]):
             raise ValueError(f"num_drafts.{name} has shape {tuple(part.shape)}; q has rows {tuple(q.shape[:-1])}")
     if extra.ndim and (extra.dtype == object) != (q.dtype == object):
         raise TypeError("one of num_drafts.extra, q holds Fractions and the other floats; use one kind")
+    # N is `least` or one more, at most `limit`.
     if check.concrete(least) and check.concrete(extra):
         for bad, why in (
             (least % 1 != 0, "it is a number of draws"),
@@ -126,10 +130,10 @@ def chain_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleTyp
 
 
 def decoding_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise | Raced:
-    """The rule that verifies chains in a decode loop: as `chain_rule`, or a coupled rule of one draft a position."""
-    own = own_rule(name)
-    coupled = name in discover.names("coupled") if own is None else discover.family_of(own) == "coupled"
-    if not coupled:
+    """The rule that verifies chains in a decode loop: that of `chain_rule`, or a coupled rule of one draft."""
+    file = own_rule(name)
+    is_coupled = name in discover.names("coupled") if file is None else discover.family_of(file) == "coupled"
+    if not is_coupled:
         return chain_rule(name, params)
     rule = discover.with_params(discover.find("coupled", name), params)
     counts = discover.facts(rule).counts
@@ -144,17 +148,17 @@ def lossy_rules() -> list[str]:
 
 
 def filling_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise:
-    """The rule that verifies while a text is filled: as `chain_rule`, or one of those that are named lossy."""
+    """The rule that verifies while a text is filled: that of `chain_rule`, or one of `lossy_rules`."""
     if isinstance(name, str) and name in lossy_rules():
         return discover.with_params(importlib.import_module(f"{lossy.__name__}.{name}"), params)
     return chain_rule(name, params)
 
 
 def _is_step(name: Rule) -> bool:
-    """Whether a name, or one's own rule, is that of a step rule and of no chain rule."""
-    own = own_rule(name)
-    if own is not None:
-        return discover.family_of(own) == "step"
+    """True for the name or the file of a step rule that is no chain rule."""
+    file = own_rule(name)
+    if file is not None:
+        return discover.family_of(file) == "step"
     return name in discover.names("step") and name not in discover.names("chain")
 
 
@@ -169,7 +173,7 @@ def _in_support(q: Array, places: Array, drafts: Array) -> None:
 
 
 def tree_rule(name: Rule, scheme: str) -> ModuleType:
-    """The tree rule called `name`; ValueError if trees of that scheme are none of its."""
+    """The tree rule called `name`; ValueError if it does not verify trees of that scheme."""
     rule = discover.find("tree", name)
     name = discover.name_of(rule)
     if scheme not in discover.facts(rule).schemes:
@@ -182,10 +186,10 @@ def tree_rule(name: Rule, scheme: str) -> ModuleType:
     return rule
 
 
-def step_told(module: ModuleType, step: Rule | None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What `prepare` and `uniforms` of a tree rule are told of its step rule, `params` being the step rule's own.
+def step_argument(module: ModuleType, step: Rule | None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The option `step` for `prepare` and `uniforms` of a tree rule, with the parameters of the step rule bound.
 
-    ValueError if the tree rule has none to choose, or the step rule no such parameter.
+    ValueError if the tree rule takes no step rule, or the step rule has no such parameter.
     """
     if step is None:
         if params is not None:
@@ -193,6 +197,6 @@ def step_told(module: ModuleType, step: Rule | None, params: Mapping[str, Any] |
         return {}
     if "step" not in inspect.signature(module.prepare).parameters:
         raise ValueError(f"rule {discover.name_of(module)!r} asks for no step rule, got step={check.shown(step)}")
-    rule = _step(step)  # refuses what is none
+    rule = _step(step)
     bound = discover.with_params(rule, params, "step_params")
     return {"step": step if bound is rule else bound}

@@ -1,4 +1,4 @@
-"""Parameters of rules, and of modules of other families, from words as a command is given them."""
+"""Read parameters of rules, and of modules of other families, from words of a command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specsim.discover import Rule
 
 
 def parsed_params(rule: ModuleType, words: Sequence[str], argument: str = "param") -> dict[str, Any]:
-    """Parameters from words like epsilon=0.2, as the rule annotates them: int, float, or else an exact Fraction."""
+    """Parameters from words like epsilon=0.2, in the type that the rule annotates: str, int, float, else Fraction."""
     known, params = discover.parameters(rule), {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -20,20 +20,27 @@ def parsed_params(rule: ModuleType, words: Sequence[str], argument: str = "param
             raise ValueError(f"{argument} {word!r} must be name=value")
         if name in params:
             raise ValueError(f"{argument} {name!r} is given twice")
-        kind = str(known[name].annotation) if name in known else ""
-        convert = str if kind.startswith(("Literal", "str")) else int if kind.startswith("int") else Fraction
-        try:
-            number = convert(value)
-            params[name] = float(number) if kind.startswith("float") else number
-        except (ValueError, ZeroDivisionError, OverflowError):
-            what = "integer" if convert is int else "number"
-            raise ValueError(f"{argument} {word!r}: {value!r} is no {what}") from None
-    discover.with_params(rule, params)  # refuses names that it does not have
+        params[name] = _converted(value, str(known[name].annotation) if name in known else "", f"{argument} {word!r}")
+    # This refuses names that the rule does not have.
+    discover.with_params(rule, params)
     return params
 
 
+def _converted(value: str, annotation: str, where: str) -> Any:
+    """The value in the annotated type; ValueError, which names `where`, if it is not of that type."""
+    if annotation.startswith(("Literal", "str")):
+        return value
+    is_integer = annotation.startswith("int")
+    try:
+        number = int(value) if is_integer else Fraction(value)
+        return float(number) if annotation.startswith("float") else number
+    except (ValueError, ZeroDivisionError, OverflowError):
+        kind = "integer" if is_integer else "number"
+        raise ValueError(f"{where}: {value!r} is no {kind}") from None
+
+
 def parsed_step_params(step: Rule | None, words: Sequence[str]) -> dict[str, Any] | None:
-    """The same of the step rule that a tree rule is told; None for no words."""
+    """Parameters of the step rule that a tree rule uses, as `parsed_params` reads them; None for no words."""
     if not words:
         return None
     if step is None:

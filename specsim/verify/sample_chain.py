@@ -66,6 +66,7 @@ def verify_chain(
     (1, 1)
     """
     module = discover.with_params(discover.find("chain", rule), params)
+    # Check laws and drafts; sparse laws become rows over their common support.
     p, q, union = sparse.rows(p, q, axes=2)
     drafts = sparse.places(union, drafts)
     p, q = check.laws(p, q)
@@ -77,11 +78,12 @@ def verify_chain(
     x, u, p, q = one_library(drafts, u, p, q)
     if x.shape[-1:] != (gamma,):
         raise ValueError(f"drafts must end in an axis of gamma={gamma} tokens, got shape {tuple(x.shape)}")
+    # Broadcast everything to one batch, and check what needs it.
     xp = array_namespace(p)
     batch = check.leading("p, q and drafts", p.shape[:-2], q.shape[:-2], x.shape[:-1])
     p, q = (xp.broadcast_to(w, (*batch, *w.shape[-2:])) for w in (p, q))
     x = xp.broadcast_to(x, (*batch, gamma))
     _in_support(q, x, sparse.tokens(union, x, 1))
     u = check.uniforms(u, module.uniforms(gamma), batch, p)
-    kept, token = module.verify(module.prepare(p, q), x, u)
-    return ChainResult(kept, sparse.tokens(union, token))
+    num_accepted, token = module.verify(module.prepare(p, q), x, u)
+    return ChainResult(num_accepted, sparse.tokens(union, token))

@@ -72,6 +72,7 @@ def verify_step(
     >>> int(result.token), bool(result.hit)  # 0.7 * 0.9 >= 0.5: rejected, and token 1 is all that is left over
     (1, False)
     """
+    # Check laws and drafts; sparse laws become rows over their common support.
     p, q, union = step_rows(p, q, rule)
     low = -1 if scheme == "distinct" else 0
     drafts = sparse.places(union, drafts, low)
@@ -83,10 +84,12 @@ def verify_step(
         raise ValueError("scheme='distinct' needs num_drafts: what the drafts were drawn with")
     num_drafts = x.shape[-1] if num_drafts is None else num_drafts
     module = discover.with_params(step_rule(rule, num_drafts, scheme), params)
+    # Broadcast everything to one batch.
     xp = array_namespace(p)
     batch = check.leading("p, q and drafts", p.shape[:-1], q.shape[:-1], x.shape[:-1])
     p, q = (xp.broadcast_to(w, (*batch, w.shape[-1])) for w in (p, q))
     x = xp.broadcast_to(x, (*batch, x.shape[-1]))
+    # Check that these drafts can have been drawn.
     count = candidates(num_drafts, scheme, q)
     all_there(x, count)
     known = xp.where(x < 0, 0, x)

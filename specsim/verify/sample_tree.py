@@ -14,7 +14,7 @@ from specsim.base.arrays import array_namespace, at
 from specsim.discover import Rule
 from specsim.trees import validity
 from specsim.types import Array, Draws, TokenTree, TreeResult
-from specsim.verify.lookup import step_told, tree_rule
+from specsim.verify.lookup import step_argument, tree_rule
 
 
 @np.errstate(under="ignore")
@@ -80,10 +80,11 @@ def verify_tree(
     (3, 2, 0)
     """
     module = discover.with_params(tree_rule(rule, validity.token_tree(tree).scheme), params)
-    told = step_told(module, step, step_params)
+    step_option = step_argument(module, step, step_params)
     if (tree.scheme == "distinct") != (draws is not None):
         raise ValueError(f"a tree of scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
-    more: dict[str, Any] = {} if draws is None else {"draws": draws}
+    draws_option: dict[str, Any] = {} if draws is None else {"draws": draws}
+    # Check the tree, and that p and q have a row for each node.
     p, q = check.laws(p, q)
     nodes, vocab = len(validity.check(tree, p.shape[-1]).parents), p.shape[-1]
     for name, w in (("p", p), ("q", q)):
@@ -91,17 +92,19 @@ def verify_tree(
             raise ValueError(
                 f"{name} must have {nodes + 1} rows, after the root and {nodes} nodes; its shape is {tuple(w.shape)}"
             )
-    for other in (tree.tokens, u):  # NumPy rows follow tokens or uniforms that are JAX or torch arrays
+    # NumPy rows follow tokens or uniforms that are JAX or torch arrays.
+    for other in (tree.tokens, u):
         if is_numpy_array(p) and p.dtype != object and is_array_api_obj(other):
             p, q = check.like(p, other), check.like(q, other)
     xp, x = array_namespace(p), check.tokens(tree.tokens, "tree.tokens", vocab, p, low=-1)
+    # Broadcast everything to one batch.
     batch = check.leading("p, q and tree.tokens", p.shape[:-2], q.shape[:-2], x.shape[:-1])
     p, q = (xp.broadcast_to(w, (*batch, nodes + 1, vocab)) for w in (p, q))
     tree = tree._replace(tokens=xp.broadcast_to(x, (*batch, nodes)))
     if tree.scheme != "deterministic":
         _can_be_drawn(q, tree)
-    u = check.uniforms(u, module.uniforms(tree, **told), batch, p)
-    node, token = module.verify(module.prepare(p, q, tree, **told, **more), u)
+    u = check.uniforms(u, module.uniforms(tree, **step_option), batch, p)
+    node, token = module.verify(module.prepare(p, q, tree, **step_option, **draws_option), u)
     depth = xp.asarray([0, *np.asarray(tree.depth).tolist()], device=device(x))
     return TreeResult(node, depth[node], token)
 

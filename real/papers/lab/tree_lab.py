@@ -30,7 +30,7 @@ from specsim import trees
 from specsim.base.arrays import pick
 from specsim.trees.drawn import Drafted
 from specsim.types import Array, TokenTree
-from specsim.verify.lookup import step_told, tree_rule
+from specsim.verify.lookup import step_argument, tree_rule
 
 PLAIN = Warping()
 
@@ -201,7 +201,7 @@ def _drafted(draft: Reader, kind: Kind, text: tuple[int, ...], rng: np.random.Ge
 def _law(target: Reader, kind: Kind, text: tuple[int, ...], drafted: Drafted) -> Array:
     """Joint law (n+1, V) of the kept node and the token after it."""
     rule = tree_rule("tokenwise", kind.scheme)
-    told = step_told(rule, kind.step)
+    told = step_argument(rule, kind.step)
     law: Array = rule.transition(rule.prepare(laws_of(target, text, drafted.tree), drafted.q, drafted.tree, **told))
     return law
 

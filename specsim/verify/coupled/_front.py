@@ -1,4 +1,4 @@
-"""The front doors of coupled rules: laws and uniforms are checked, then the file's own functions run."""
+"""Public functions of coupled rules: check laws and uniforms, then run the rule's functions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from specsim.discover import Rule
 from specsim.types import Array
 from specsim.verify.coupled._race import exponentials
 
-MAX_TERMS = 1 << 20  # of sums of exponentials, for one row
+# Terms of sums of exponentials that one row may take.
+MAX_TERMS = 1 << 20
 
 
 class Emitted(NamedTuple):
-    """What both halves of a coupled rule made of the same variates."""
+    """The drafts and the token that a coupled rule makes from the same variates."""
 
     drafts: Array  # (..., K)
     token: Array  # (...)
-    hit: Array  # (...): whether the token is one of the drafts
+    hit: Array  # (...): True where the token is one of the drafts
 
 
 def emit(rule: Rule, p: Any, q: Any, u: Any, num_drafts: int = 1) -> Emitted:

@@ -1,11 +1,13 @@
 """K races, a draft from each: the token is the first to arrive at rates p in any of them.
 
-Law.         E^1..E^K independent races of V exponential variates, shared. Draft k is argmin E^k_i/q_i: K draws from q.
-             The token is argmin_i min_k E^k_i/p_i, of law p whatever q is.
+Law.         E^1..E^K independent races of V exponential variates, shared. Draft k is argmin
+             E^k_i/q_i: K draws from q. The token is argmin_i min_k E^k_i/p_i, of law p whatever q
+             is.
 Theorem.     T37, parts 1 and 5.
-Acceptance.  sum_y p_y - K E[n_y(E) m_y(E)^(K-1)], E the time at which y wins, n_y and m_y sums of exponentials: y is
-             not drafted in the race that it wins, nor in another one. Rational for rational laws. At least
-             sum_y K/(sum_i max(p_i/p_y, q_i/q_y) + (K - 1)/p_y), the list matching lemma.
+Acceptance.  sum_y p_y - K E[n_y(E) m_y(E)^(K-1)], E the time at which y wins, n_y and m_y sums of
+             exponentials: y is not drafted in the race that it wins, nor in another one. Rational
+             for rational laws. At least sum_y K/(sum_i max(p_i/p_y, q_i/q_y) + (K - 1)/p_y), the
+             list matching lemma.
 Randomness.  K races: K V variates, by position in the text, draft and token, never used again.
 Cost.        O(K V); the acceptance O(V^K).
 Paper.       Rowan, Phan, Khisti, Gumbel-max list sampling, arXiv:2506.05632.
@@ -48,21 +50,28 @@ def hits(p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def bound(p: Array, q: Array, num_drafts: int) -> Array:
-    """The list matching lemma (...)."""
-    xp, one = array_namespace(p, q), together(p, q)
-    some = one > 0
-    slow = 1 / xp.where(some, one, 1) + (num_drafts - 1) / xp.where(some, p, 1)
-    return xp.sum(xp.where(some, num_drafts / slow, 0 * p), axis=-1)
+    """Lower bound (...) on the acceptance: the list matching lemma."""
+    xp, both = array_namespace(p, q), together(p, q)
+    is_hit = both > 0
+    # sum_i max(p_i/p_y, q_i/q_y) + (K - 1)/p_y.
+    rate = 1 / xp.where(is_hit, both, 1) + (num_drafts - 1) / xp.where(is_hit, p, 1)
+    return xp.sum(xp.where(is_hit, num_drafts / rate, 0 * p), axis=-1)
 
 
 def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
-    """The winner y arrives at p_y x in one race; that race, and each other one, misses it as a draft or not.
+    """P(the token is y, and was drafted), from rows of p and q.
 
-    In another race y comes at time p_y s x, s > 1, and is its draft if every i comes after max(p_i, s p_y q_i/q_y) x;
-    in between breakpoints of s that is exp(-(fixed + slope s) x), whose integral over s is again of that form.
+    y wins at p_y x, in one of K races, and is no draft there with probability n_y(x), nor in
+    another race with m_y(x): P(hit) = p_y - K E[n_y m_y^(K-1)] at an exponential x. In another race
+    y arrives at p_y s x, s > 1, and is its draft if every i comes after max(p_i, s p_y q_i/q_y) x.
+    Between breakpoints of s that has probability exp(-(fixed + slope s) x), whose integral over s
+    is a sum of exponentials again.
     """
+    # Rates of the others at p and at q, in units of those of y.
     others = [(p[i] / p[y], q[i] / q[y]) for i in range(len(p)) if i != y]
-    own = plus([(sum(a for a, _ in others), 1), (sum(max(a, b) for a, b in others), -1)])
+    # n_y: y wins at rates p, and not at rates q as well.
+    in_race = plus([(sum(a for a, _ in others), 1), (sum(max(a, b) for a, b in others), -1)])
+    # Integrate over s, between the breakpoints at which a token's rate at q takes over.
     ends = sorted({a / b for a, b in others if b > 0 and a > b and a / b < math.inf})
     starts, hit = [1 + 0 * p[y], *ends], []
     for k, s in enumerate(starts):
@@ -71,7 +80,8 @@ def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
         hit.append((fixed + slope * s, -1 / slope))
         if k + 1 < len(starts):
             hit.append((fixed + slope * starts[k + 1], 1 / slope))
+    # m_y: y does not win in the other race, and is not its draft.
     missed = plus([(1 + sum(a for a, _ in others), 1), *hit])
     for _ in range(num_drafts - 1):
-        own = times(own, missed)
-    return p[y] - num_drafts * mean(own)
+        in_race = times(in_race, missed)
+    return p[y] - num_drafts * mean(in_race)

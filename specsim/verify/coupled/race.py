@@ -1,10 +1,10 @@
 """One race, one draft: drafted is the token that arrives first at rates q, emitted the first at rates p.
 
-Law.         E_1..E_V independent exponential variates, shared. Draft argmin E_i/q_i, token argmin E_i/p_i. The token
-             has law p whatever q is, and is the same for every drafter.
+Law.         E_1..E_V independent exponential variates, shared. Draft argmin E_i/q_i, token argmin
+             E_i/p_i. The token has law p whatever q is, and is the same for every drafter.
 Theorem.     T37, parts 1 to 3.
-Acceptance.  sum_y 1/sum_i max(p_i/p_y, q_i/q_y) over y that both laws give weight to; at least (1 - TV)/(1 + TV), and
-             for two tokens 1 - TV.
+Acceptance.  sum_y 1/sum_i max(p_i/p_y, q_i/q_y) over y that both laws give weight to; at least
+             (1 - TV)/(1 + TV), and for two tokens 1 - TV.
 Randomness.  One race: V variates, by position in the text and token, never used again.
 Cost.        O(V); the acceptance a sort.
 Paper.       Daliri, Musco, Suresh, coupling without communication, arXiv:2408.07978.
@@ -46,6 +46,6 @@ def hits(p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def bound(p: Array, q: Array, num_drafts: int) -> Array:
-    """(1 - TV)/(1 + TV) (...): published, and no coupling without communication has a larger one for all laws."""
+    """Lower bound (1 - TV)/(1 + TV) (...), the largest that holds for all laws without communication."""
     shared = overlap(p, q)
     return shared / (2 - shared)

@@ -1,10 +1,12 @@
 """One race, several drafts: the first K to arrive at rates q are drafted, the first at rates p is emitted.
 
-Law.         E_1..E_V independent exponential variates, shared. Drafts are the tokens of the K smallest E_i/q_i, in that
-             order: draws from q without replacement. The token is argmin E_i/p_i, of law p.
+Law.         E_1..E_V independent exponential variates, shared. Drafts are the tokens of the K
+             smallest E_i/q_i, in that order: draws from q without replacement. The token is argmin
+             E_i/p_i, of law p.
 Theorem.     T37, parts 1 and 4.
-Acceptance.  sum_y sum_{T, |T| < K} c_T/(D_y - sum_T d_i), with D_y = sum_i max(p_i/p_y, q_i/q_y), T sets of tokens with
-             d_i = q_i/q_y - p_i/p_y > 0, n of them in all, and c_T = sum_{s<K} (-1)^(s-|T|) C(n-|T|, s-|T|).
+Acceptance.  sum_y sum_{T, |T| < K} c_T/(D_y - sum_T d_i), with D_y = sum_i max(p_i/p_y, q_i/q_y), T
+             sets of tokens with d_i = q_i/q_y - p_i/p_y > 0, n of them in all, and c_T = sum_{s<K}
+             (-1)^(s-|T|) C(n-|T|, s-|T|).
 Randomness.  One race: V variates, by position in the text and token, never used again.
 Cost.        O(V K) or a sort; the acceptance O(V^K).
 Paper.       Gumbel-top-k drafts under the coupling of arXiv:2408.07978.
@@ -36,6 +38,7 @@ def propose(q: Array, e: Array, num_drafts: int) -> Array:
     """Drafts (..., K) from q (..., V) and variates e (..., 1, V); with the support used up the last repeats."""
     xp = array_namespace(q, e)
     order = xp.argsort(arrivals(q, e[..., 0, :]), axis=-1, stable=True)
+    # The place of the last token with weight; later drafts repeat it.
     last = xp.sum(xp.astype(q > 0, xp.int64), axis=-1, keepdims=True) - 1
     places = xp.arange(num_drafts, device=device(q))
     return xp.take_along_axis(order, xp.where(places < last, places, last), axis=-1)
@@ -52,22 +55,30 @@ def hits(p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def bound(p: Array, q: Array, num_drafts: int) -> Array:
-    """That of one draft: (1 - TV)/(1 + TV) (...)."""
+    """Lower bound (1 - TV)/(1 + TV) (...), that of one draft."""
     return race.bound(p, q, 1)
 
 
 def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
-    """Given that y arrives at rate p at time x, s others come before it at rate q: terms[s], sums of exponentials."""
-    terms: list[Sum] = [{0 * p[y]: 1 + 0 * p[y]}] + [{} for _ in range(num_drafts - 1)]
+    """P(the token is y, and was drafted), from rows of p and q: y wins at rates p, and fewer than K precede it at q.
+
+    before[s] is the sum of exponentials in x for: y arrives at x at rates p, and s others come
+    before it at rates q.
+    """
+    before: list[Sum] = [{0 * p[y]: 1 + 0 * p[y]}] + [{} for _ in range(num_drafts - 1)]
     for i in (i for i in range(len(p)) if i != y):
-        later, here = p[i] / p[y], q[i] / q[y]
-        after = max(later, here)  # i comes after y in both races at this rate; at rate `later` in that of p
-        made: list[Sum] = []
+        # i comes after y in the race of p at rate `of_p`, and in both races at rate `of_both`.
+        of_p, of_q = p[i] / p[y], q[i] / q[y]
+        of_both = max(of_p, of_q)
+        extended: list[Sum] = []
         for s in range(num_drafts):
-            parts = [(rate + after, c) for rate, c in terms[s].items()]
-            if s and here > later:
-                before = terms[s - 1].items()
-                parts += [(rate + later, c) for rate, c in before] + [(rate + after, -c) for rate, c in before]
-            made.append(plus(parts))
-        terms = made
-    return sum(mean(part) for part in terms)
+            # i comes after y at rates q, too.
+            parts = [(rate + of_both, c) for rate, c in before[s].items()]
+            # Or i is one of the s that come before it.
+            if s and of_q > of_p:
+                fewer = before[s - 1].items()
+                parts += [(rate + of_p, c) for rate, c in fewer]
+                parts += [(rate + of_both, -c) for rate, c in fewer]
+            extended.append(plus(parts))
+        before = extended
+    return sum(mean(part) for part in before)

@@ -1,7 +1,8 @@
 """Every draft is kept: tokens of several places drawn at once, each as if the others were not there.
 
-Law.         n = gamma; the token after the drafts is drawn from p_{gamma+1}. Decoding in parallel without correction,
-             as diffusion samplers do, and frames of a block that are denoised jointly given the last clean frame.
+Law.         n = gamma; the token after the drafts is drawn from p_{gamma+1}. Decoding in parallel
+             without correction, as diffusion samplers do, and frames of a block that are denoised
+             jointly given the last clean frame.
 Theorem.     open: no more is claimed than the bias, which `specsim.fill` computes.
 Acceptance.  1.
 Randomness.  u[gamma] draws the token after the drafts.
@@ -33,7 +34,7 @@ def prepare(p: Array, q: Array) -> Plan:
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
-    """Joint law (..., gamma+1, V) of (drafts kept, next token) given drafts (..., gamma)."""
+    """Joint law (..., gamma+1, V) of (number accepted, next token) given drafts (..., gamma)."""
     last = np.arange(plan.p.shape[-2]) == drafts.shape[-1]
     xp = array_namespace(plan.p)
     return xp.where(xp.asarray(last)[:, None], plan.p, 0 * plan.p)
@@ -45,6 +46,6 @@ def uniforms(gamma: int) -> int:
 
 
 def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
-    """(kept (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
+    """(Number accepted (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
     token = pick(plan.p[..., -1, :], u[..., -1])
     return 0 * token + drafts.shape[-1], token

@@ -25,8 +25,8 @@ FINEST = 14
 def pooled(p: Array, q: Array, ratio: Array, limit: int, grid: float) -> tuple[Array, Array, Array, Array]:
     """The bin of each token (..., V), its q times the bin's p/q, and the masses of p and of q in each bin (..., bins).
 
-    Every octave of p/q is cut into 2^b equal bins, 2^-b <= grid, so a float64 shows its bin in its leading bits;
-    2^-32 and `limit` are where the bins end.
+    Every octave of p/q is cut into 2^b equal bins, 2^-b <= grid, so a float64 shows its bin in its
+    leading bits; 2^-32 and `limit` are where the bins end.
     """
     # The bin of each token; empty bins are dropped where they would cost Fractions.
     steps, size = _size(limit, grid)
@@ -54,8 +54,9 @@ def pooled_row(p: Array, q: Array, limit: int, grid: float) -> tuple[Array, Arra
 def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Array, Array, Array]:
     """The bin of each token of one NumPy row, and the masses of p and q in each bin, 2^steps bins an octave.
 
-    The first bin ends at p/q = 2^-lowest; the last one holds all larger ratios, q = 0 included. Each piece is summed by
-    itself: many equal numbers added one after the other would be off by 1e-11.
+    The first bin ends at p/q = 2^-lowest; the last one holds all larger ratios, q = 0 included.
+    Each piece is summed by itself: many equal numbers added one after the other would be off by
+    1e-11.
     """
     place = np.empty(len(p), dtype=np.int64)
     p_bin, q_bin = np.zeros(size), np.zeros(size)

@@ -1,9 +1,9 @@
 """The optimal rule's plan of one long NumPy row: the numbers of `optimal.prepare`, in a third of its time.
 
-Three things save the time. One sort of words gives the order of p/q: a word holds the leading bits of a ratio, then the
-token; neighbours whose leading bits agree are sorted again. A maximum over all prefixes is taken piece by piece, and a
-piece is skipped if a bound from its two ends is not above the largest value so far. Where most tokens are never
-drafted, they share the last place.
+Three things save the time. One sort of words gives the order of p/q: a word holds the leading bits
+of a ratio, then the token; neighbours whose leading bits agree are sorted again. A maximum over all
+prefixes is taken piece by piece, and a piece is skipped if a bound from its two ends is not above
+the largest value so far. Where most tokens are never drafted, they share the last place.
 """
 
 from __future__ import annotations

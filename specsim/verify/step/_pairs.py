@@ -1,4 +1,4 @@
-"""Weights by which one of two is chosen: a wins over b with probability weight a / (weight a + weight b)."""
+"""Find weights by which one of two is chosen: a beats b with probability weight a / (weight a + weight b)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,30 @@ from array_api_compat import device, is_jax_array, is_numpy_array
 from specsim.base.arrays import array_namespace, is_exact
 from specsim.types import Array
 
-# Steps of Newton's method at most. Of 48,000 pairs of laws, peaked ones included, the slowest took 22.
+# Steps of Newton's method at most. Of 48,000 pairs of laws,
+# peaked ones included, the slowest took 22.
 STEPS = 64
 # Steps where values cannot be looked at (on a GPU, in JAX), so that each pair takes as many.
 FIXED = 24
-# The method ends when wins are off by less than this, summed over all tokens and in units of rounding: 3.6e-15.
+# The method ends when wins are off by less than this, summed over
+# all tokens and in units of rounding: 3.6e-15.
 ENOUGH = 16.0
 # What meets others more rarely than this, in units of rounding, costs nothing whoever wins: 1e-18.
 RARE = 2.0**-8
-# The logarithms of two weights move apart by at most twice this in one step: the curve is not trusted further.
+# The logarithms of two weights move apart by at most twice this
+# in one step: the curve is not trusted further.
 LARGEST = 4.0
-# After a step that does not help, the next may be this many times shorter; after one that does, twice as long.
+# After a step that does not help, the next may be this many
+# times shorter; after one that does, twice as long.
 SHORTER = 4.0
 
 
 def weights(wanted: Array, met: Array, tier: Array) -> Array:
     """Weights (..., B) with which b wins `wanted` (..., B) of its meetings with others of its tier (..., B).
 
-    `met` (..., B, B) is how often two meet, of whatever tiers. Newton's method on a convex function of the logarithms
-    (T38), by steps that are shortened until they bring the wins nearer; Fractions get the weights that floats have.
+    `met` (..., B, B) is how often two meet, of whatever tiers. Newton's method on a convex function
+    of the logarithms (T38), by steps that are shortened until they bring the wins nearer; Fractions
+    get the weights that floats have.
     """
     if is_exact(wanted):
         return _of_floats(wanted, met, tier)
@@ -46,10 +51,12 @@ def weights(wanted: Array, met: Array, tier: Array) -> Array:
     met = xp.where(_either(idle), 0, met)
     total = xp.sum(met, axis=-1)
     idle = total <= 0
-    # In each tier as much is won as there are meetings, to the last bit: else no weights could give it.
+    # In each tier as much is won as there are meetings, to the
+    # last bit: else no weights could give it.
     wanted = xp.where(idle, 0, wanted)
-    asked = _sums(wanted, same)
-    wanted = wanted * xp.where(asked > 0, _sums(total, same) / 2 / xp.where(asked > 0, asked, 1), 1)
+    in_tier = _sums(wanted, same)
+    meetings = _sums(total, same) / 2
+    wanted = wanted * xp.where(in_tier > 0, meetings / xp.where(in_tier > 0, in_tier, 1), 1)
     # Begin as if each met the average of its tier.
     logs = xp.where(idle, 0, xp.log(_share(wanted, total)) - xp.log(_share(total - wanted, total)))
     won, off = _wins(logs, met, wanted)
@@ -72,16 +79,21 @@ class _State(NamedTuple):
 
 
 def _until_near(state: _State, moved: Callable[[_State], _State], enough: float) -> _State:
-    """State after step after step, until all rows are near; as many for all where asking would wait for a device."""
+    """Repeat steps until the error of every row is below `enough`; JAX and GPUs take a fixed number of steps.
+
+    On these a look at the error would break the program, or wait for the device.
+    """
     off = state.off
-    if is_jax_array(off):  # one program, compiled once
+    # JAX: one program, compiled once.
+    if is_jax_array(off):
         return sys.modules["jax"].lax.fori_loop(0, FIXED, lambda _, state: moved(state), state)  # type: ignore[no-any-return]
     if not (is_numpy_array(off) or off.device.type == "cpu"):
         for _ in range(FIXED):
             state = moved(state)
         return state
     for _ in range(STEPS):
-        error = state.error if is_numpy_array(off) else state.error.detach()  # no gradient runs through this question
+        # No gradient runs through the question whether to stop.
+        error = state.error if is_numpy_array(off) else state.error.detach()
         if float(error.max()) < enough:
             break
         state = moved(state)
@@ -89,13 +101,15 @@ def _until_near(state: _State, moved: Callable[[_State], _State], enough: float)
 
 
 def _moved(met: Array, wanted: Array, same: Array, itself: Array, state: _State) -> _State:
-    """State after one step: rows that it does not bring nearer stay, and try a shorter one next."""
+    """State after one step; a row that the step does not bring nearer stays where it is, with a shorter next step."""
     xp = array_namespace(wanted)
     longest = state.longest
+    # Newton's step, with every logarithm's move limited.
     step = _step(state.off, met * state.won * xp.matrix_transpose(state.won), same, itself)
     logs = state.logs - xp.clip(step, -longest[..., None], longest[..., None])
     won, off = _wins(logs, met, wanted)
     error = xp.sum(abs(off), axis=-1)
+    # Accept it row by row.
     nearer = error < state.error
     shorter = xp.minimum(longest, xp.max(abs(step), axis=-1)) / SHORTER
     return _State(
@@ -108,7 +122,10 @@ def _moved(met: Array, wanted: Array, same: Array, itself: Array, state: _State)
 
 
 def _wins(logs: Array, met: Array, wanted: Array) -> tuple[Array, Array]:
-    """Probability that one wins over another (..., B, B), to the last digit of small ones; wins less those wanted."""
+    """Probability that one beats another (..., B, B), and wins less those wanted (..., B).
+
+    Small probabilities have full precision: exp is taken of what is at most 0.
+    """
     xp = array_namespace(logs)
     ahead = logs[..., :, None] - logs[..., None, :]
     small = xp.exp(-abs(ahead))
@@ -117,25 +134,28 @@ def _wins(logs: Array, met: Array, wanted: Array) -> tuple[Array, Array]:
 
 
 def _step(off: Array, curve: Array, same: Array, itself: Array) -> Array:
-    """Newton's step: the logarithms by which `off` changes, where pairs (..., B, B) have these second derivatives.
+    """Newton's step (..., B) in the logarithms, from the gradient `off` and the curve of pairs (..., B, B).
 
-    All equations are scaled by their own curve, for some weights are very small, and their curves with them. Adding the
-    same to all logarithms of a tier changes nothing: that direction is held by the projection onto it.
+    All equations are scaled by their own curve, for some weights are very small, and their curves
+    with them. Adding the same to all logarithms of a tier changes nothing: that direction is held
+    by the projection onto it.
     """
     xp = array_namespace(off)
-    own = xp.sum(curve, axis=-1)
-    scale = 1 / xp.sqrt(xp.where(own > 0, own, 1))
-    whole = _sums(own, same)
-    along = xp.where(own > 0, xp.sqrt(own) / xp.sqrt(xp.where(whole > 0, whole, 1)), 0)
-    matrix = xp.where(
-        itself, 1 + 4 * float(xp.finfo(off.dtype).eps), -curve * scale[..., :, None] * scale[..., None, :]
-    )
+    # The curve of each logarithm, by which its equation is scaled.
+    diagonal = xp.sum(curve, axis=-1)
+    scale = 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1))
+    scaled = -curve * scale[..., :, None] * scale[..., None, :]
+    matrix = xp.where(itself, 1 + 4 * float(xp.finfo(off.dtype).eps), scaled)
+    # The unit vector, in scaled coordinates, along which a whole tier
+    # moves: its projection makes the matrix regular.
+    whole = _sums(diagonal, same)
+    along = xp.where(diagonal > 0, xp.sqrt(diagonal) / xp.sqrt(xp.where(whole > 0, whole, 1)), 0)
     matrix = matrix + xp.where(same, along[..., :, None] * along[..., None, :], 0)
     return scale * xp.linalg.solve(matrix, (scale * off)[..., None])[..., 0]
 
 
 def _either(idle: Array) -> Array:
-    """Pairs (..., B, B) of which one is idle."""
+    """Booleans (..., B, B), True for a pair of which at least one is idle."""
     return idle[..., :, None] | idle[..., None, :]
 
 
@@ -146,15 +166,19 @@ def _sums(row: Array, same: Array) -> Array:
 
 
 def _of_floats(wanted: Array, met: Array, tier: Array) -> Array:
-    """Weights of Fractions, row by row among those that meet any: others must not change the order of sums."""
-    found = np.full(wanted.shape, Fraction(1), dtype=object)
+    """Weights for Fractions, computed in floats.
+
+    Each row is solved by itself, and only for those that meet another: with others in the sums,
+    rounding would differ.
+    """
+    result = np.full(wanted.shape, Fraction(1), dtype=object)
     for row in np.ndindex(wanted.shape[:-1]):
         live = np.flatnonzero(np.any(met[row] > 0, axis=-1))
         among = met[row][np.ix_(live, live)].astype(float)
         if live.size:
-            some = weights(wanted[row][live].astype(float), among, tier[row][live])
-            found[row][live] = [Fraction(w) for w in some.tolist()]
-    return found
+            solved = weights(wanted[row][live].astype(float), among, tier[row][live])
+            result[row][live] = [Fraction(w) for w in solved.tolist()]
+    return result
 
 
 def _share(part: Array, total: Array) -> Array:

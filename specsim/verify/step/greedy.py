@@ -1,12 +1,13 @@
 """Greedy: emit the target's most likely token; a draft is accepted when it is that token.
 
 Law.         y = argmax p (the first, on ties), whatever was drafted.
-Theorem.     T05: the output law is p exactly when p is one-hot, which temperature 0 makes it; otherwise the bias is
-             TV(output, p) = 1 - max p.
+Theorem.     T05: the output law is p exactly when p is one-hot, which temperature 0 makes it;
+             otherwise the bias is TV(output, p) = 1 - max p.
 Acceptance.  1 - (1 - q(argmax p))^K for K i.i.d. drafts; the optimum when p is one-hot.
 Randomness.  None.
 Cost.        O(V).
-Paper.       Stern et al., blockwise parallel decoding, arXiv:1811.03115, section 3 (exact match with the greedy token).
+Paper.       Stern et al., blockwise parallel decoding, arXiv:1811.03115, section 3 (exact match
+             with the greedy token).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Greedy drafting's own verifier: rejection of the last draft, the only one that was drawn.
 
-Law.         d, the law of x_K, is q without its K - 1 top tokens, renormalised. x_K is kept with probability
-             min(1, p(x_K)/d(x_K)); otherwise y ~ (p - d)+ / sum (p - d)+, which holds all of p on the top tokens.
+Law.         d, the law of x_K, is q without its K - 1 top tokens, renormalised. x_K is kept with
+             probability min(1, p(x_K)/d(x_K)); otherwise y ~ (p - d)+ / sum (p - d)+, which holds
+             all of p on the top tokens.
 Theorem.     T12: the output law is p, and no lossless rule for these drafts hits more often.
-Acceptance.  sum_top p + sum_rest min(p, d): the recovered token may be one of the other drafts, so this hit probability
-             exceeds the probability sum min(p, d) that x_K is kept.
+Acceptance.  sum_top p + sum_rest min(p, d): the recovered token may be one of the other drafts, so
+             this hit probability exceeds the probability sum min(p, d) that x_K is kept.
 Randomness.  u[0] decides x_K; u[1] draws from the residual.
 Cost.        O(K V).
 Paper.       Hu et al., arXiv:2502.18779 (greedy draft sampling and its verification).

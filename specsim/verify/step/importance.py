@@ -1,20 +1,23 @@
 """Truncated importance selection: of the drafts one is chosen, with care among s live tokens, then verified alone.
 
-Law.         Of the tokens that can be drafted the s of largest p - q^K are live. A live draft beats all others, and
-             of those the one of larger p - q^K wins. Live drafts compete as in `optimal`: each takes the place, in the
-             order of p/q, of its token or of a partner, and the last place wins. The partners bring w, the law of the
-             winner, as near to p on the live tokens as can be. The winner is kept with probability min(1, p/w), else
-             replaced by y ~ (p - w)+.
-Theorem.     T14: the output law is p for every p, q, K and s. For K = 2, sum min(p, w) is the value of the published
-             linear program; for s = V it is the optimum, whatever K is.
-Acceptance.  sum min(p, w) that the winner is kept, and the chance that y is a draft that lost; 1 - TV at K = 1. With
-             few live tokens of many it can be less than 1 - TV, which a warning says.
+Law.         Of the tokens that can be drafted the s of largest p - q^K are live. A live draft beats
+             all others, and of those the one of larger p - q^K wins. Live drafts compete as in
+             `optimal`: each takes the place, in the order of p/q, of its token or of a partner, and
+             the last place wins. The partners bring w, the law of the winner, as near to p on the
+             live tokens as can be. The winner is kept with probability min(1, p/w), else replaced
+             by y ~ (p - w)+.
+Theorem.     T14: the output law is p for every p, q, K and s. For K = 2, sum min(p, w) is the value
+             of the published linear program; for s = V it is the optimum, whatever K is.
+Acceptance.  sum min(p, w) that the winner is kept, and the chance that y is a draft that lost;
+             1 - TV at K = 1. With few live tokens of many it can be less than 1 - TV, which a
+             warning says.
 Randomness.  u[k] chooses the place of draft k; u[K] decides the winner; u[K+1] draws y.
 Cost.        prepare O(V log V + s^2), verify O(V + K s^2), acceptance O(K V).
-Paper.       Khisti et al., arXiv:2410.18234 (p and q swapped), s = 15. For K > 2 they play a tournament, the winner so
-             far against the next draft, with other live tokens and another program each time; its value depends on
-             which optimal solutions the solver returns. Here all K compete at once, which for K > 2 is another rule:
-             never worse if s = V, on either side of theirs if s < V.
+Paper.       Khisti et al., arXiv:2410.18234 (p and q swapped), s = 15. For K > 2 they play a
+             tournament, the winner so far against the next draft, with other live tokens and
+             another program each time; its value depends on which optimal solutions the solver
+             returns. Here all K compete at once, which for K > 2 is another rule: never worse if
+             s = V, on either side of theirs if s < V.
 """
 
 from __future__ import annotations
@@ -48,40 +51,52 @@ EXACT = True
 THEOREM = "T14"
 PAPER = "arXiv:2410.18234"
 
-LIVE = 15  # s, as published
-SLACK = 1e-6  # rounding, also in float32: an acceptance is below another if by more
-TIE = 2.0**-40  # values of p - q^K this near are equal, so that rounding does not choose who wins
+# s, the number of live tokens, as published.
+LIVE = 15
+# An acceptance counts as less than another if it is less by
+# more than this: rounding, also in float32.
+SLACK = 1e-6
+# Values of p - q^K this near to each other count as equal,
+# so that rounding does not decide who wins.
+TIE = 2.0**-40
 
 
 class Plan(NamedTuple):
-    """Rows (..., V); of the live tokens, which have the last s places, a matrix (..., s, s)."""
+    """Rows (..., V), and a matrix (..., s, s) of the live tokens, which have the last s places."""
 
     p: Array
     q: Array
-    winners: Array  # w
-    left_over: Array
-    place: Array  # of each token: who wins
-    labels: Array  # by place: law of the place that a live draft takes
+    winners: Array  # w, the law of the winner
+    left_over: Array  # law of the token that replaces a refused winner
+    place: Array  # of each token; the draft at the last place wins
+    labels: Array  # for the live token at each place: law of the place that it takes as a draft
     num_drafts: int
 
 
 def prepare(p: Array, q: Array, num_drafts: int, live: int = LIVE) -> Plan:
-    """The places, the law of the winner, and which live tokens must win more or less than by their own place."""
+    """Plan with the place of each token, the law of winners, and the places that live drafts move to."""
     xp = array_namespace(p, q)
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     vocab = p.shape[-1]
     dead = vocab - min(check.integer(live, "live", 1), vocab)
-    order = _ranked(xp.where(q > 0, inside(q, num_drafts) - p, 2), max(TIE, noise(p)))  # never drafted: never live
+    # Order by p - q^K, largest first: the first s tokens are live. What is never drafted never is.
+    value = xp.where(q > 0, inside(q, num_drafts) - p, 2)
+    order = _ranked(value, max(TIE, noise(p)))
     alive = xp.sort(order[..., : vocab - dead], axis=-1)
-    ratio = xp.where(q > 0, p / xp.where(q > 0, p + q, 1), 1)  # increases with p/q
-    alive = xp.take_along_axis(alive, _ranked(xp.take_along_axis(ratio, alive, axis=-1), noise(p)), axis=-1)
+    # Order the live tokens by p/q, which p/(p + q) increases with, after the dead ones.
+    ratio = xp.where(q > 0, p / xp.where(q > 0, p + q, 1), 1)
+    by_ratio = _ranked(xp.take_along_axis(ratio, alive, axis=-1), noise(p))
+    alive = xp.take_along_axis(alive, by_ratio, axis=-1)
     order = xp.concat([xp.flip(order[..., vocab - dead :], axis=-1), alive], axis=-1)
     place = xp.argsort(order, axis=-1)
+    # By place: w of live tokens as near to p as can be;
+    # w = q * slope of dead ones, which stay in place.
     p_part, q_part = (xp.take_along_axis(w, order, axis=-1) for w in (p, q))
-    own = _mean_slope(*_stretches(q_part), num_drafts)
+    slope = _mean_slope(*_stretches(q_part), num_drafts)
     wanted = _live_winners(p_part[..., dead:], q_part, dead, num_drafts)
-    labels = _exchanges(q_part[..., dead:], own[..., dead:], wanted)
-    by_place = xp.concat([(q_part * own)[..., :dead], wanted], axis=-1)
+    labels = _exchanges(q_part[..., dead:], slope[..., dead:], wanted)
+    # By token again.
+    by_place = xp.concat([(q_part * slope)[..., :dead], wanted], axis=-1)
     winners = xp.take_along_axis(by_place, place, axis=-1)
     return Plan(p, q, winners, residual(p, winners), place, labels, num_drafts)
 
@@ -89,37 +104,53 @@ def prepare(p: Array, q: Array, num_drafts: int, live: int = LIVE) -> Plan:
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
     xp = array_namespace(plan.p)
-    count, place, labels = drafts.shape[-1], *_drafted(plan, drafts)
+    count = drafts.shape[-1]
+    place, labels = _drafted(plan, drafts)
+    # Distribution function of each draft's place among the live
+    # ones; a dead draft is below all of them.
     is_live = place >= plan.p.shape[-1] - labels.shape[-1]
-    up_to = xp.where(is_live[..., None], xp.cumulative_sum(labels, axis=-1), 1)  # others are below all live places
+    up_to = xp.where(is_live[..., None], xp.cumulative_sum(labels, axis=-1), 1)
+    # Draft k wins where earlier drafts have lower places and later ones no higher ones.
     law, replaced = 0, 0
     for k in range(count):
-        wins, first = labels[..., k, :], ~is_live[..., k]
-        for j in range(count):  # earlier drafts end up below, later ones not above
-            if j != k:
-                wins = wins * (up_to[..., j, :] - labels[..., j, :] if j < k else up_to[..., j, :])
-                first = first & (place[..., j] < place[..., k] if j < k else place[..., j] <= place[..., k])
-        chance = xp.sum(wins, axis=-1, keepdims=True) + first[..., None]
-        kept = chance * accept_probability(plan.p, plan.winners, drafts[..., k])[..., None]
-        law = law + kept * one_hot(drafts[..., k], plan.p)
-        replaced = replaced + (chance - kept)
+        live_wins, dead_wins = labels[..., k, :], ~is_live[..., k]
+        for j in range(k):
+            live_wins = live_wins * (up_to[..., j, :] - labels[..., j, :])
+            dead_wins = dead_wins & (place[..., j] < place[..., k])
+        for j in range(k + 1, count):
+            live_wins = live_wins * up_to[..., j, :]
+            dead_wins = dead_wins & (place[..., j] <= place[..., k])
+        winning = xp.sum(live_wins, axis=-1, keepdims=True) + dead_wins[..., None]
+        # The winner is accepted with probability min(1, p/w).
+        accepted = winning * accept_probability(plan.p, plan.winners, drafts[..., k])[..., None]
+        law = law + accepted * one_hot(drafts[..., k], plan.p)
+        replaced = replaced + (winning - accepted)
+    # The rest of the probability goes to y ~ (p - w)+.
     return law + replaced * plan.left_over
 
 
 def acceptance(plan: Plan) -> Array:
-    """Probability that the winner is kept, or that the recovered token is a draft that lost (T14, 6)."""
+    """Probability that the winner is kept, or that the recovered token is a draft that lost (T14, 6).
+
+    In the letters of T14: e_l is the probability that the last place is l and its token is refused,
+    over g_K(l); the bracket g_K(l) - g_K(l; v), of a recovered dead token v, is expanded in powers
+    of q_v.
+    """
     xp = array_namespace(plan.p)
     p, w, order = plan.p, plan.winners, xp.argsort(plan.place, axis=-1)
     recovered = normalize_or(positive_part(p - w), 0 * p)
     refused = plan.q * positive_part(w - p) / xp.where(w > 0, w, 1)
+    # By place; a refused live token counts at the place that its draft takes: e_l.
     q, refused, recovered = (xp.take_along_axis(row, order, axis=-1) for row in (plan.q, refused, recovered))
     dead = q.shape[-1] - plan.labels.shape[-1]
     alive = xp.sum(refused[..., dead:, None] * plan.labels, axis=-2)
-    refused = xp.concat([refused[..., :dead], alive], axis=-1)  # by the place taken, no more by the token
+    refused = xp.concat([refused[..., :dead], alive], axis=-1)
+    # Probability that a token at each place lost to a refused one: -sum_j C(K, j) (-q)^j g_{K-j}.
     lost, power = 0, -1
-    for j in range(1, plan.num_drafts):  # by powers of q at the recovered token
+    for j in range(1, plan.num_drafts):
         power = -power * q
-        wins = xp.cumulative_sum(refused * _mean_slope(*_stretches(q), plan.num_drafts - j), axis=-1)
+        slope = _mean_slope(*_stretches(q), plan.num_drafts - j)
+        wins = xp.cumulative_sum(refused * slope, axis=-1)
         lost = lost + math.comb(plan.num_drafts, j) * power * (wins[..., -1:] - wins)
     rate = overlap(p, w) + xp.sum((recovered * lost)[..., :dead], axis=-1)
     _warn(rate, plan)
@@ -127,18 +158,22 @@ def acceptance(plan: Plan) -> Array:
 
 
 def _warn(rate: Array, plan: Plan) -> None:
-    """Say where more drafts are worse than one: s tokens of many cannot keep dead ones from winning too often."""
-    if is_exact(plan.p) or not check.concrete(rate) or plan.labels.shape[-1] != LIVE:  # another s was asked for
+    """Warn where more drafts are worse than one: the s live tokens win too often if they have little of p."""
+    # The warning is for the default s alone: another s was the caller's choice.
+    if is_exact(plan.p) or not check.concrete(rate) or plan.labels.shape[-1] != LIVE:
         return
     alone = overlap(plan.p, plan.q)
-    if not bool(array_namespace(alone).any(rate < alone - SLACK)):
+    is_worse = rate < alone - SLACK
+    if not bool(array_namespace(alone).any(is_worse)):
         return
-    row, single = check.first_bad(alone, rate < alone - SLACK)
-    _, found = check.first_bad(rate, rate < alone - SLACK)
+    # Name the first such row.
+    row, single = check.first_bad(alone, is_worse)
+    _, several = check.first_bad(rate, is_worse)
     live, vocab = plan.labels.shape[-1], plan.p.shape[-1]
     warn(
-        f"importance with num_drafts={plan.num_drafts} and {live} of {vocab} tokens live accepts {found:.4g} at p{row}"
-        f", less than one draft alone ({single:.4g}): give fewer drafts, more live tokens, or use the rule optimal"
+        f"importance with num_drafts={plan.num_drafts} and {live} of {vocab} tokens live accepts {several:.4g} "
+        f"at p{row}, less than one draft alone ({single:.4g}): "
+        "give fewer drafts, more live tokens, or use the rule optimal"
     )
 
 
@@ -152,39 +187,44 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     xp, count = array_namespace(drafts), drafts.shape[-1]
     place, labels = _drafted(plan, drafts)
     dead = plan.p.shape[-1] - labels.shape[-1]
+    # The draft at the last place wins; live drafts may have moved.
     taken = xp.where(place < dead, place, dead + pick(labels, u[..., :count]))
     token = at(drafts, xp.argmax(taken, axis=-1))
-    kept = accepts(plan.p, plan.winners, token, u[..., count])
-    return xp.where(kept, token, pick(plan.left_over, u[..., count + 1]))
+    # Accept it with probability min(1, p/w), else draw y.
+    accepted = accepts(plan.p, plan.winners, token, u[..., count])
+    return xp.where(accepted, token, pick(plan.left_over, u[..., count + 1]))
 
 
 def _drafted(plan: Plan, drafts: Array) -> tuple[Array, Array]:
-    """The place of each draft's token (..., K), and the law of the place it takes (..., K, s): zeros if not live."""
+    """Place of each draft's token (..., K), and the law of the place that it takes (..., K, s); zeros if dead."""
     xp = array_namespace(plan.p)
     place = at(plan.place[..., None, :], drafts)
-    row = (place - (plan.p.shape[-1] - plan.labels.shape[-1]))[..., None] == ids(plan.labels)
-    return place, xp.sum(xp.where(row[..., None], plan.labels[..., None, :, :], 0), axis=-2)
+    live_place = place - (plan.p.shape[-1] - plan.labels.shape[-1])
+    is_row = live_place[..., None] == ids(plan.labels)
+    return place, xp.sum(xp.where(is_row[..., None], plan.labels[..., None, :, :], 0), axis=-2)
 
 
 def _ranked(key: Array, tie: float) -> Array:
-    """Tokens by increasing key; neighbours no further apart than `tie` by their ids, as equal numbers are."""
+    """Tokens by increasing key; neighbours no further apart than `tie` go by id, as equal numbers do."""
     xp = array_namespace(key)
     order = xp.argsort(key, axis=-1, stable=True)
     row = xp.take_along_axis(key, order, axis=-1)
-    apart = xp.astype(row[..., 1:] - row[..., :-1] > tie, order.dtype)
-    group = xp.cumulative_sum(apart, axis=-1, include_initial=True)
+    # Number the groups of neighbours, then sort by group; the
+    # sort is stable, so ids decide within one.
+    rises = xp.astype(row[..., 1:] - row[..., :-1] > tie, order.dtype)
+    group = xp.cumulative_sum(rises, axis=-1, include_initial=True)
     group = xp.take_along_axis(group, xp.argsort(order, axis=-1), axis=-1)
     return xp.argsort(group, axis=-1, stable=True)
 
 
 def _stretches(q: Array) -> tuple[Array, Array]:
-    """Masses before and up to each place."""
+    """Masses of q before and up to each place, both (..., V)."""
     up_to = array_namespace(q).cumulative_sum(q, axis=-1)
     return up_to - q, up_to
 
 
 def _mean_slope(a: Array, b: Array, n: int) -> Array:
-    """(b^n - a^n) / (b - a) = sum of a^i b^(n-1-i), without the cancellation."""
+    """(b^n - a^n) / (b - a), computed as the sum of a^i b^(n-1-i), in which nothing cancels."""
     result, power = 1 + 0 * b, 1
     for _ in range(n - 1):
         power = power * b
@@ -193,35 +233,54 @@ def _mean_slope(a: Array, b: Array, n: int) -> Array:
 
 
 def _live_winners(p: Array, q: Array, dead: int, num_drafts: int) -> Array:
-    """w on the live tokens (..., s): p, filled up to a multiple of q below and cut down to one above (T14, 1)."""
+    """w on the live tokens (..., s): p, filled up to a multiple of q below and cut down to one above (T14, 1).
+
+    w = max(c q, min(p, d q)) sums to W, the probability that a live draft wins. `loss` is what w
+    must have above p: whatever the partners are, the first k live tokens win at least G_k, the
+    probability that a live draft wins and no draft lies after them.
+    """
     xp = array_namespace(p)
     below, q = xp.sum(q[..., :dead], axis=-1, keepdims=True), q[..., dead:]
     p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p, q))
     after = xp.flip(xp.cumulative_sum(xp.flip(q, axis=-1), axis=-1), axis=-1)
-    least = q_mass * _mean_slope(below, below + q_mass, num_drafts)  # what the first tokens win at least; all, in all
+    # G_k = Q_k^K - Q_m^K; the last of them is W.
+    least = q_mass * _mean_slope(below, below + q_mass, num_drafts)
+    # loss = max_k (G_k - P_k); a difference within rounding counts as 0.
     excess = least - p_mass
     loss = xp.max(xp.where(excess > num_drafts * noise(p) * p_mass, excess, 0), axis=-1, keepdims=True)
-    some = after[..., :1] > 0
-    even = xp.where(some, least[..., -1:] / xp.where(some, after[..., :1], 1), 0)  # w/q if all is shared out by q
-    counts = q_mass > noise(p)
-    fill = xp.where(counts, (p_mass + loss) / xp.where(counts, q_mass, 1), even)
+    # e = W/q(L), the level if all of W is shared out in proportion to q.
+    has_draft = after[..., :1] > 0
+    even = xp.where(has_draft, least[..., -1:] / xp.where(has_draft, after[..., :1], 1), 0)
+    # c = min(e, min_k (loss + P_k) / (Q_k - Q_m)) fills the first tokens by the loss.
+    is_safe = q_mass > noise(p)
+    fill = xp.where(is_safe, (p_mass + loss) / xp.where(is_safe, q_mass, 1), even)
     fill = xp.minimum(xp.min(fill, axis=-1, keepdims=True), even)
-    counts = after > noise(p)
-    cut = xp.where(counts, (least[..., -1:] - loss - (p_mass - p)) / xp.where(counts, after, 1), even)
+    # d = max(e, max_k (W - loss - P_k) / (1 - Q_k)) cuts the last ones, so that W is left.
+    is_safe = after > noise(p)
+    rest = least[..., -1:] - loss - (p_mass - p)
+    cut = xp.where(is_safe, rest / xp.where(is_safe, after, 1), even)
     cut = xp.maximum(xp.max(cut, axis=-1, keepdims=True), even)
     return xp.maximum(fill * q, xp.minimum(p, cut * q))
 
 
-def _exchanges(q: Array, own: Array, wanted: Array) -> Array:
-    """Law of the place that each live token takes (..., s, s): spans of gains matched with spans of losses."""
+def _exchanges(q: Array, slope: Array, wanted: Array) -> Array:
+    """Law of the place that each live token takes (..., s, s), so that winners have the law `wanted`.
+
+    A token gains if it would win less than wanted when no draft moves. The gains of all tokens laid
+    end to end are as long as their losses: a token's span on the one line faces the partners on the
+    other.
+    """
     xp = array_namespace(q)
-    gains, losses = positive_part(wanted - q * own), positive_part(q * own - wanted)
+    gains, losses = positive_part(wanted - q * slope), positive_part(q * slope - wanted)
+    # Length (..., s, s) that the spans of two tokens share, of which one gains and the other loses.
     (gain_start, gain_end), (loss_start, loss_end) = _stretches(gains), _stretches(losses)
     shared = xp.minimum(gain_end[..., :, None], loss_end[..., None, :])
     shared = positive_part(shared - xp.maximum(gain_start[..., :, None], loss_start[..., None, :]))
     shared = shared + xp.matrix_transpose(shared)
+    # A draft moves to a partner with probability
+    # shared / max(size, q |slope difference|), else it stays.
     size = (gains + losses)[..., None]
-    gap = xp.maximum(q[..., None] * abs(own[..., None, :] - own[..., None]), size)
+    gap = xp.maximum(q[..., None] * abs(slope[..., None, :] - slope[..., None]), size)
     moved = xp.where(gap > 0, shared / xp.where(gap > 0, gap, 1), 0)
     stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))
     return xp.where(ids(q)[:, None] == ids(q), moved + stays, moved)

@@ -1,13 +1,15 @@
 """A judge: a draft is kept by the standard test, or because it is among the tokens that the judge lets pass; lossy.
 
-Law.         x ~ q is kept if the judge lets x pass, and else with probability min(1, p(x)/q(x)); if it is not kept,
-             y ~ (p - q)+ normalised. Which tokens J pass is the context's: of one row those of one place of a text.
-Theorem.     T33: the bias is acceptance - (1 - TV(p, q)) = sum over J of (q - p)+, the least there is at that
-             acceptance. Where nothing passes it is `rejection`.
+Law.         x ~ q is kept if the judge lets x pass, and else with probability min(1, p(x)/q(x)); if
+             it is not kept, y ~ (p - q)+ normalised. Which tokens J pass is the context's: of one
+             row those of one place of a text.
+Theorem.     T33: the bias is acceptance - (1 - TV(p, q)) = sum over J of (q - p)+, the least there
+             is at that acceptance. Where nothing passes it is `rejection`.
 Acceptance.  sum min(p, q), and what q has above p on J.
 Randomness.  u[0] decides; u[1] draws y.
 Cost.        O(V) time and memory.
-Paper.       Bachmann et al., Judge Decoding, arXiv:2501.19309: a head on the target's state at the draft decides J.
+Paper.       Bachmann et al., Judge Decoding, arXiv:2501.19309: a head on the target's state at the
+             draft decides J.
 """
 
 from __future__ import annotations
@@ -32,12 +34,14 @@ PAPER = "arXiv:2501.19309"
 class Plan(NamedTuple):
     p: Array
     q: Array
-    kept: Array  # (..., V): q on J, elsewhere min(p, q): the law of a kept draft, which sums to the acceptance
-    judged: Array  # booleans that broadcast to it
+    # (..., V): q on J, elsewhere min(p, q): what is drafted
+    # and accepted, which sums to the acceptance.
+    accepted: Array
+    judged: Array  # booleans that broadcast to `accepted`: the set J
 
 
 def prepare(p: Array, q: Array, num_drafts: int = 1, judged: Array = None) -> Plan:
-    """Rows (..., V), and which tokens pass: booleans (V,), or one row of them a row of p; by default every other."""
+    """Plan of rows (..., V) and of J: booleans (V,), or one row of them a row of p; by default every other token."""
     passing = ids(p) % 2 == 1 if judged is None else _checked(judged, p, q)
     xp = array_namespace(p, q)
     return Plan(p, q, xp.where(passing | (q < p), q, p), passing)
@@ -46,16 +50,18 @@ def prepare(p: Array, q: Array, num_drafts: int = 1, judged: Array = None) -> Pl
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., 1)."""
     x = drafts[..., 0]
-    kept, drafted = at(plan.kept, x), at(plan.q, x)
-    xp = array_namespace(kept, drafted)
-    less = kept < drafted
-    share = xp.where(less, kept / xp.where(less, drafted, xp.ones_like(drafted)), xp.ones_like(kept))[..., None]
-    return share * one_hot(x, plan.p) + (1 - share) * residual(plan.p, plan.q)
+    accepted, drafted = at(plan.accepted, x), at(plan.q, x)
+    xp = array_namespace(accepted, drafted)
+    # Probability that the draft is accepted; of a token that is never drafted it is 1.
+    is_less = accepted < drafted
+    ratio = accepted / xp.where(is_less, drafted, xp.ones_like(drafted))
+    passes = xp.where(is_less, ratio, xp.ones_like(accepted))[..., None]
+    return passes * one_hot(x, plan.p) + (1 - passes) * residual(plan.p, plan.q)
 
 
 def acceptance(plan: Plan) -> Array:
     """Probability that the token is the draft."""
-    return array_namespace(plan.kept).sum(plan.kept, axis=-1)
+    return array_namespace(plan.accepted).sum(plan.accepted, axis=-1)
 
 
 def bias(plan: Plan) -> Array:
@@ -72,17 +78,19 @@ def uniforms(num_drafts: int) -> int:
 def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., 1) and u (..., 2)."""
     x = drafts[..., 0]
-    kept = u[..., 0] * at(plan.q, x) < at(plan.kept, x)
-    return array_namespace(x).where(kept, x, pick(residual(plan.p, plan.q), u[..., 1]))
+    accepted = u[..., 0] * at(plan.q, x) < at(plan.accepted, x)
+    return array_namespace(x).where(accepted, x, pick(residual(plan.p, plan.q), u[..., 1]))
 
 
 def _checked(judged: Array, p: Array, q: Array) -> Array:
-    """The booleans, a row a row of p and q, where these lie."""
-    given = judged if is_array_api_obj(judged) else np.asarray(judged)
+    """Return `judged` as booleans where p and q lie, one row for each of theirs; ValueError for anything else."""
+    flags = judged if is_array_api_obj(judged) else np.asarray(judged)
     rows = np.broadcast_shapes(p.shape, q.shape)
-    if len(rows) > 1 and rows[-2] == 1 and given.shape == (*rows[:-2], rows[-1]):
-        given = given[..., None, :]  # an enumeration puts an axis of drafts behind the rows
-    if str(given.dtype).rpartition(".")[2] != "bool" or given.shape not in (rows[-1:], rows):
+    # An enumeration puts an axis of drafts behind the rows.
+    if len(rows) > 1 and rows[-2] == 1 and flags.shape == (*rows[:-2], rows[-1]):
+        flags = flags[..., None, :]
+    is_boolean = str(flags.dtype).rpartition(".")[2] == "bool"
+    if not is_boolean or flags.shape not in (rows[-1:], rows):
         shapes = " or ".join(map(str, dict.fromkeys((rows[-1:], rows))))
-        raise ValueError(f"judged must be booleans of shape {shapes}, got {given.dtype} of shape {tuple(given.shape)}")
-    return check.like(given, p)
+        raise ValueError(f"judged must be booleans of shape {shapes}, got {flags.dtype} of shape {tuple(flags.shape)}")
+    return check.like(flags, p)

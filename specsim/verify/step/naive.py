@@ -5,7 +5,8 @@ Theorem.     T10: the output law is p; the acceptance is the optimum when q is o
 Acceptance.  sum p (1 - (1 - q)^K) for K i.i.d. drafts.
 Randomness.  u[0] draws y.
 Cost.        O(V).
-Paper.       Miao et al., SpecInfer, arXiv:2305.09781 (naive sampling, what they compare with; their P is our p).
+Paper.       Miao et al., SpecInfer, arXiv:2305.09781 (naive sampling, what they compare with; their
+             P is our p).
 """
 
 from __future__ import annotations

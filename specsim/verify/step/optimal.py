@@ -1,20 +1,24 @@
 """The optimum for i.i.d. drafts: the draft of highest rank wins, then is verified alone against the law of winners.
 
-Law.         Lay the tokens in order of p/q on [0, 1], token i on a stretch of length q_i. Each draft takes the stretch
-             of its token or of a partner, and the one furthest right wins (the first, on ties). The partners are such
-             that the winner has the law w = max(c q, min(p, d q)), as near to p as K drafts allow. It is kept with
-             probability min(1, p/w), as a single draft from w would be, else replaced by y ~ (p - w)+.
-             Drafts may be of the scheme `distinct`: K then is a `Draws`, and places without a draft hold -1 and never
-             win. prepare(..., grid=0.01) plans for bins of tokens with almost the same p/q: w is max(c, min(R, d)) q,
-             R being the p/q of the whole bin.
-Theorem.     T08: the output law is p for every p, q and law of N, in bins too; without bins no lossless rule hits more
-             often.
-Acceptance.  1 + min_H p(H) - E q(H)^N, the optimum of T03; equal to the hit probability. In bins sum min(p, w), less
-             by at most grid/4 + 2^-32: the probability that a draft is kept. y is a draft now and then, too.
-Randomness.  u[k] and u[K+k] choose the partner of draft k and whether it moves; u[2K] decides; u[2K+1] draws y.
-Cost.        prepare O(V log V), two sorts, of a long NumPy row one (`_long`), O(V) and no sort with bins; verify
-             O(K log V) on its plan; transition O(K^2 V).
-Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; the rule is this project's.
+Law.         Lay the tokens in order of p/q on [0, 1], token i on a stretch of length q_i. Each
+             draft takes the stretch of its token or of a partner, and the one furthest right wins
+             (the first, on ties). The partners are such that the winner has the law w = max(c q,
+             min(p, d q)), as near to p as K drafts allow. It is kept with probability min(1, p/w),
+             as a single draft from w would be, else replaced by y ~ (p - w)+. Drafts may be of the
+             scheme `distinct`: K then is a `Draws`, and places without a draft hold -1 and never
+             win. prepare(..., grid=0.01) plans for bins of tokens with almost the same p/q: w is
+             max(c, min(R, d)) q, R being the p/q of the whole bin.
+Theorem.     T08: the output law is p for every p, q and law of N, in bins too; without bins no
+             lossless rule hits more often.
+Acceptance.  1 + min_H p(H) - E q(H)^N, the optimum of T03; equal to the hit probability. In bins
+             sum min(p, w), less by at most grid/4 + 2^-32: the probability that a draft is kept. y
+             is a draft now and then, too.
+Randomness.  u[k] and u[K+k] choose the partner of draft k and whether it moves; u[2K] decides;
+             u[2K+1] draws y.
+Cost.        prepare O(V log V), two sorts, of a long NumPy row one (`_long`), O(V) and no sort with
+             bins; verify O(K log V) on its plan; transition O(K^2 V).
+Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; the rule is this
+             project's.
 """
 
 from __future__ import annotations
@@ -62,8 +66,8 @@ def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = No
     # Lay the tokens, or bins of tokens, in order of p/q, and sum p and q over the first ones.
     place, pooled, p_part, q_part = _stretches(p, q, draws.limit, grid)
     p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p_part, q_part))
-    # loss = max_H (E q(H)^N - p(H)), H the first tokens: all drafts lie in H more often than p does.
-    # A difference within rounding counts as 0.
+    # loss = max_H (E q(H)^N - p(H)), H the first tokens: all drafts lie in H more often than p
+    # does. A difference within rounding counts as 0.
     excess = inside(q_mass, draws) - p_mass
     loss = xp.max(xp.where(excess > draws.limit * noise(p) * p_mass, excess, 0), axis=-1, keepdims=True)
     # c is the level that fills the first tokens by the loss.
@@ -93,7 +97,8 @@ def transition(plan: Plan, drafts: Array) -> Array:
     missing, drafts = drafts < 0, xp.where(drafts < 0, 0, drafts)
     # Probability min(1, p/w) that each draft passes if it wins.
     passes = accept_probability(plan.p[..., None, :], w[..., None, :], drafts)[..., None]
-    # Law of each draft's label, and its distribution function; a missing draft lies below all places.
+    # Law of each draft's label, and its distribution
+    # function; a missing draft lies below all places.
     size = 1 if isinstance(plan.p, np.ndarray) else count  # drafts at a time: NumPy's temporaries stay in cache
     laws = (_label_law(plan, drafts[..., k : k + size]) for k in range(0, count, size))
     each = (law[..., k, :] for law in laws for k in range(size))
@@ -186,8 +191,9 @@ def _inverse(order: Array) -> Array:
 def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
     """Place, slope and q of tokens (..., K); whether each gains, how much, and the end of its span.
 
-    A token gains if it would win less than w wants of it when no draft moves. The gains of all tokens laid end to end
-    are as long as their losses: a token's span on the one line faces the partners on the other.
+    A token gains if it would win less than w wants of it when no draft moves. The gains of all
+    tokens laid end to end are as long as their losses: a token's span on the one line faces the
+    partners on the other.
     """
     xp = array_namespace(plan.p)
     place = _entry(plan.place, token)
@@ -204,7 +210,8 @@ def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
 def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
     """Label of each draft: the place of the stretch that it takes, its token's or a partner's.
 
-    A token that gains has partners that lose, and the other way round. A missing draft has -1, before all places.
+    A token that gains has partners that lose, and the other way round. A missing draft has -1,
+    before all places.
     """
     xp, missing = array_namespace(plan.p, drafts), drafts < 0
     place, slope, q, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
@@ -221,7 +228,8 @@ def _label_law(plan: Plan, tokens: Array) -> Array:
     partners = xp.where(gains, plan.losses[..., None, :], plan.gains[..., None, :])
     before = xp.concat([xp.zeros_like(partners[..., :1]), partners[..., :-1]], axis=-1)
     shared = xp.minimum(size, end - before) - positive_part(end - partners)
-    # A draft moves to a partner with probability shared / max(size, q |slope difference|), else stays.
+    # A draft moves to a partner with probability
+    # shared / max(size, q |slope difference|), else stays.
     gap = xp.maximum(q * abs(plan.slope[..., None, :] - slope), size)
     moved = _quotient(shared, gap, (shared > 0) & (gap > 0), 0)
     stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))

@@ -1,21 +1,26 @@
 """The optimum for two drafts without replacement: one is chosen by weights, then verified alone against its own law.
 
-Law.         Let w be as near to p as the law of one of two such drafts can be: max(c q, min(p, d q)). If some first
-             tokens in the order of p/q have no more of w than pairs among them bring, they are the lower tier: a draft
-             of the upper tier is chosen before one of the lower. In one tier x is chosen rather than y with probability
-             a_x / (a_x + a_y), by weights a that make w the law of the draft that is chosen. It is kept with
-             probability min(1, p/w), else replaced by y ~ (p - w)+. One draft is rejection.
-             Of more than 64 tokens, or `bins` of them, those with almost the same p/q share a weight; w is then what
-             the weights give, not what was wanted, up to 0.02 from it. Where `recursive_wor` keeps more than that, the
-             pair is verified by `recursive_wor`.
-Theorem.     T38: the output law is p for any tiers and weights; with the right ones, which exist, one for each token,
-             no lossless rule hits more often. T09 is that of `recursive_wor`; p and q alone decide between them.
-Acceptance.  sum min(p, w) that the chosen draft is kept, and the chance that the replacement is the other draft; never
-             below that of `recursive_wor`.
-Randomness.  u[0] chooses the draft, if there are two; u[K-1] decides; u[K] draws y. Or as `recursive_wor` has it.
-Cost.        prepare O(V log V + n B^3) for B bins and n steps of Newton's method, until wins are off by 4e-15: 8 as a
-             rule, 22 at most in 48,000 pairs; 24 where values cannot be looked at (GPU, JAX). verify O(V).
-Paper.       None: this project's. The value of the optimum is T15, by the q-convexity of arXiv:2502.18779.
+Law.         Let w be as near to p as the law of one of two such drafts can be: max(c q, min(p,
+             d q)). If some first tokens in the order of p/q have no more of w than pairs among them
+             bring, they are the lower tier: a draft of the upper tier is chosen before one of the
+             lower. In one tier x is chosen rather than y with probability a_x / (a_x + a_y), by
+             weights a that make w the law of the draft that is chosen. It is kept with probability
+             min(1, p/w), else replaced by y ~ (p - w)+. One draft is rejection.
+             Of more than 64 tokens, or `bins` of them, those with almost the same p/q share a
+             weight; w is then what the weights give, not what was wanted, up to 0.02 from it. Where
+             `recursive_wor` keeps more than that, the pair is verified by `recursive_wor`.
+Theorem.     T38: the output law is p for any tiers and weights; with the right ones, which exist,
+             one for each token, no lossless rule hits more often. T09 is that of `recursive_wor`; p
+             and q alone decide between them.
+Acceptance.  sum min(p, w) that the chosen draft is kept, and the chance that the replacement is the
+             other draft; never below that of `recursive_wor`.
+Randomness.  u[0] chooses the draft, if there are two; u[K-1] decides; u[K] draws y. Or as
+             `recursive_wor` has it.
+Cost.        prepare O(V log V + n B^3) for B bins and n steps of Newton's method, until wins are
+             off by 4e-15: 8 as a rule, 22 at most in 48,000 pairs; 24 where values cannot be looked
+             at (GPU, JAX). verify O(V).
+Paper.       None: this project's. The value of the optimum is T15, by the q-convexity of
+             arXiv:2502.18779.
 """
 
 from __future__ import annotations
@@ -97,7 +102,8 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     met = q_bin[..., :, None] * odds_bin[..., None, :] + odds_bin[..., :, None] * q_bin[..., None, :]
     still = wanted_bin - (q_bin * odds_bin - q_odds) - xp.sum(xp.where(is_above, met, 0), axis=-1)
     weight = _pairs.weights(positive_part(still), met, tier)
-    # A draft wins over one of its tier with weight a / (weight a + weight b), over a lower tier always.
+    # A draft wins over one of its tier with weight a / (weight
+    # a + weight b), over a lower tier always.
     both = weight[..., :, None] + weight[..., None, :]
     wins = xp.where(both > 0, weight[..., :, None] / xp.where(both > 0, both, 1), 0)
     wins = xp.where(is_above, 1, xp.where(tier[..., :, None] < tier[..., None, :], 0, wins))
@@ -112,8 +118,9 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     plan = Plan(p, q, odds, place, wins, winners, residual(p, winners), 2)
     if p.shape[-1] <= bins:
         return plan
-    # Where tokens share a weight, recursive rejection may accept more: rows where it does are left to it.
-    # By more than rounding, which differs between NumPy and JAX: both reach the optimum on many peaked rows.
+    # Where tokens share a weight, recursive rejection may accept more: rows where it does are left
+    # to it. By more than rounding, which differs between NumPy and JAX: both reach the optimum on
+    # many peaked rows.
     more = recursive_wor.acceptance_of_two(p, q) - _acceptance(plan)
     return plan._replace(recursive=more > 2 * noise(p))
 
@@ -190,7 +197,8 @@ def _acceptance(plan: Plan) -> Array:
 def _divisible(q: Array, top: Array) -> Array:
     """q, scaled up off its top token where the others have so little that 1 / (1 - q) would overflow.
 
-    Almost every pair there is the top token and another one. The others keep their ratios, and pairs their law.
+    Almost every pair there is the top token and another one. The others keep their ratios, and
+    pairs their law.
     """
     xp = array_namespace(q)
     least = float(xp.finfo(q.dtype).smallest_normal)
@@ -203,7 +211,8 @@ def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass
     # Sums over the first tokens, in order of p/q, and over the last ones.
     xp = array_namespace(p, q)
     p_part, q_part, odds_part = (xp.take_along_axis(row, order, axis=-1) for row in (p, q, odds))
-    # Masses from each place on are summed by themselves: 1 - (what is before) loses those below rounding.
+    # Masses from each place on are summed by themselves:
+    # 1 - (what is before) loses those below rounding.
     p_rest, q_rest = (xp.flip(xp.cumulative_sum(xp.flip(row, axis=-1), axis=-1), axis=-1) for row in (p_part, q_part))
     q_after = xp.concat([q_rest[..., 1:], 0 * q_rest[..., :1]], axis=-1)
     # F_k of T38: the probability that both drafts are among the first tokens.

@@ -1,9 +1,10 @@
 """Recursive rejection: try the drafts in order, each against what the earlier ones left over.
 
-Law.         Draft x_k is kept with probability min(1, r_k(x_k)/q(x_k)), r_1 = p, r_{k+1} proportional to (r_k - q)+;
-             if none is kept, y ~ r_{K+1}.
+Law.         Draft x_k is kept with probability min(1, r_k(x_k)/q(x_k)), r_1 = p, r_{k+1}
+             proportional to (r_k - q)+; if none is kept, y ~ r_{K+1}.
 Theorem.     T04: the output law is p for every p, q and K.
-Acceptance.  1 - prod_k (1 - sum min(r_k, q)); equal to the hit probability (a rejected token has no residual mass).
+Acceptance.  1 - prod_k (1 - sum min(r_k, q)); equal to the hit probability (a rejected token has no
+             residual mass).
 Randomness.  u[k] decides draft k; u[K] draws from the last residual.
 Cost.        O(K V) time and memory.
 Paper.       Miao et al., SpecInfer, arXiv:2305.09781, algorithm 2 (their P is our p).
@@ -40,9 +41,9 @@ def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
     law, reached = 0, 1
     for k, row in enumerate(plan.left_over[:-1]):
-        kept = accept_probability(row, plan.q, drafts[..., k])[..., None]
-        law = law + reached * kept * one_hot(drafts[..., k], row)
-        reached = reached * (1 - kept)
+        accepted = accept_probability(row, plan.q, drafts[..., k])[..., None]
+        law = law + reached * accepted * one_hot(drafts[..., k], row)
+        reached = reached * (1 - accepted)
     return law + reached * plan.left_over[-1]
 
 
@@ -63,7 +64,8 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., K) and u (..., K+1)."""
     num_drafts = len(plan.left_over) - 1
     token = pick(plan.left_over[-1], u[..., num_drafts])
-    for k in reversed(range(num_drafts)):  # the first draft that passes wins, so it is written last
-        kept = accepts(plan.left_over[k], plan.q, drafts[..., k], u[..., k])
-        token = array_namespace(token).where(kept, drafts[..., k], token)
+    # The first draft that passes wins, so it is written last.
+    for k in reversed(range(num_drafts)):
+        accepted = accepts(plan.left_over[k], plan.q, drafts[..., k], u[..., k])
+        token = array_namespace(token).where(accepted, drafts[..., k], token)
     return token

@@ -1,13 +1,16 @@
 """Recursive rejection without replacement: each draft against what the earlier ones left over of target and draft.
 
-Law.         Draft x_k is kept with probability min(1, r_k(x_k)/q_k(x_k)); r_1 = p, r_{k+1} proportional to
-             (r_k - q_k)+; q_1 = q, q_{k+1} is q_k without x_k, renormalised. If none is kept, y ~ r_{K+1}.
+Law.         Draft x_k is kept with probability min(1, r_k(x_k)/q_k(x_k)); r_1 = p, r_{k+1}
+             proportional to (r_k - q_k)+; q_1 = q, q_{k+1} is q_k without x_k, renormalised. If
+             none is kept, y ~ r_{K+1}.
 Theorem.     T09: the output law is p for every p, q and K, also for K beyond the support of q.
-Acceptance.  For K = 2, 1 - sum_x (q - p)+(x) sum_v (r_2(v) - q(v)/(1 - q(x)))+, by one sort; for larger K the same
-             summed over the drafts before. Equal to the hit probability (a rejected token has no residual mass).
+Acceptance.  For K = 2, 1 - sum_x (q - p)+(x) sum_v (r_2(v) - q(v)/(1 - q(x)))+, by one sort; for
+             larger K the same summed over the drafts before. Equal to the hit probability (a
+             rejected token has no residual mass).
 Randomness.  u[k] decides draft k; u[K] draws from the last residual.
 Cost.        O(K V) time and memory; acceptance O(V^(K-1) log V).
-Paper.       Jeon et al., recursive speculative decoding, arXiv:2402.14160; also the step of Sequoia, arXiv:2402.12374.
+Paper.       Jeon et al., recursive speculative decoding, arXiv:2402.14160; also the step of
+             Sequoia, arXiv:2402.12374.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ THEOREM = "T09"
 PROVED = {"lossless": "rrs_without_replacement", "acceptance": "rrs_acceptance"}
 PAPER = "arXiv:2402.14160"
 
-MAX_PATHS = 2**27  # summed over by `acceptance`: 1 GiB of float64
+# Paths that `acceptance` may sum over: 1 GiB of float64.
+MAX_PATHS = 2**27
 
 
 class Plan(NamedTuple):
@@ -56,16 +60,17 @@ def transition(plan: Plan, drafts: Array) -> Array:
     rounds, last = _rounds(plan, drafts)
     law, reached = 0, 1
     for k, (row, draft) in enumerate(rounds):
-        kept = accept_probability(row, draft, drafts[..., k])[..., None]
-        law = law + reached * kept * one_hot(drafts[..., k], row)
-        reached = reached * (1 - kept)
+        accepted = accept_probability(row, draft, drafts[..., k])[..., None]
+        law = law + reached * accepted * one_hot(drafts[..., k], row)
+        reached = reached * (1 - accepted)
     return law + reached * last
 
 
 def acceptance(plan: Plan) -> Array:
     """Probability that some draft is kept; NoClosedForm if the sum over drafts would not fit."""
     rows, vocab = math.prod(plan.p.shape[:-1]), plan.p.shape[-1]
-    length = min(plan.num_drafts, vocab) - 1  # more drafts than tokens change nothing
+    # More drafts than tokens change nothing.
+    length = min(plan.num_drafts, vocab) - 1
     if rows * vocab**length > MAX_PATHS:
         raise NoClosedForm(
             f"acceptance of recursive_wor with num_drafts={plan.num_drafts} sums over {rows} x {vocab}^{length} paths, "
@@ -88,14 +93,15 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., K) and u (..., K+1)."""
     rounds, last = _rounds(plan, drafts)
     token = pick(last, u[..., len(rounds)])
-    for k in reversed(range(len(rounds))):  # the first draft that passes wins, so it is written last
-        kept = accepts(*rounds[k], drafts[..., k], u[..., k])
-        token = array_namespace(token).where(kept, drafts[..., k], token)
+    # The first draft that passes wins, so it is written last.
+    for k in reversed(range(len(rounds))):
+        accepted = accepts(*rounds[k], drafts[..., k], u[..., k])
+        token = array_namespace(token).where(accepted, drafts[..., k], token)
     return token
 
 
 def _rounds(plan: Plan, drafts: Array) -> tuple[list[tuple[Array, Array]], Array]:
-    """The rows (r_k, q_k) that draft k = 1..K meets if all before it fail, and r_{K+1}."""
+    """The rows (r_k, q_k) against which draft k = 1..K is tested if all before it fail, and r_{K+1}."""
     row, draft, rounds = plan.p, plan.q, []
     for k in range(drafts.shape[-1]):
         rounds.append((row, draft))
@@ -109,10 +115,14 @@ def _all_rejected(row: Array, draft: Array, num_drafts: int) -> Array:
     if num_drafts == 1:
         return 1 - overlap(row, draft)
     lost, after = positive_part(draft - row), residual(row, draft)
-    if num_drafts == 2:  # q_2 is draft/(1 - draft(x)) but at x, where nothing of the target is left over
+    # The next draft is the last: q_2 is draft/(1 - draft(x)) but at
+    # x, where nothing of the target is left over.
+    if num_drafts == 2:
+        # 1 - draft(x) is summed where x is the likeliest token:
+        # only there could it vanish by cancellation.
         top = ids(draft) == xp.argmax(draft, axis=-1)[..., None]
         others = xp.sum(xp.where(top, 0, draft), axis=-1, keepdims=True)
-        others = xp.where(top, others, 1 - draft)  # only the top token's may vanish by cancellation
+        others = xp.where(top, others, 1 - draft)
         later = _excess(after, draft, quotient(1 + 0 * draft, xp.where(others > 0, others, 1 + 0 * draft)))
     else:
         later = _all_rejected(after[..., None, :], without(draft[..., None, :], ids(draft)), num_drafts - 1)
@@ -120,14 +130,16 @@ def _all_rejected(row: Array, draft: Array, num_drafts: int) -> Array:
 
 
 def _excess(p: Array, q: Array, scale: Array) -> Array:
-    """sum_v (p(v) - s q(v))+ for every s in scale (..., n): ratios and scales in one sort, then sums above each."""
+    """sum_v (p(v) - s q(v))+ for every s in scale (..., n): only tokens with p/q > s count, so one sort serves all."""
     xp = array_namespace(p, q)
     p, q = xp.broadcast_arrays(wide(p), wide(q))
-    some, vocab = q > 0, q.shape[-1]
-    ratio = xp.where(some, quotient(p, q), 0)
+    is_drafted, vocab = q > 0, q.shape[-1]
+    ratio = xp.where(is_drafted, quotient(p, q), 0)
+    # Where q = 0 the ratio is above all keys; Fractions have no infinity.
     keys = xp.concat([ratio, scale], axis=-1)
-    never = xp.max(keys, axis=-1, keepdims=True) + 1  # stands for infinity, which Fractions lack
-    keys = xp.concat([xp.where(some, ratio, never), scale], axis=-1)
+    largest = xp.max(keys, axis=-1, keepdims=True) + 1
+    keys = xp.concat([xp.where(is_drafted, ratio, largest), scale], axis=-1)
+    # Sort ratios and scales together, and sum p and q over what comes before each scale.
     order = xp.argsort(-keys, axis=-1, stable=True)
     place = xp.argsort(order, axis=-1, stable=True)[..., vocab:]
     above = []

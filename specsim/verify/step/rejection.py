@@ -1,11 +1,13 @@
 """Rejection: keep the draft with probability min(1, p/q), else draw from what q leaves over.
 
-Law.         x ~ q is kept with probability min(1, p(x)/q(x)); otherwise y ~ (p - q)+ / sum (p - q)+.
+Law.         x ~ q is kept with probability min(1, p(x)/q(x)); otherwise y ~ (p - q)+ / sum
+             (p - q)+.
 Theorem.     T01: the output law is p for every p and q, and no coupling keeps the draft more often.
 Acceptance.  sum min(p, q) = 1 - TV(p, q).
 Randomness.  u[0] decides; u[1] draws from the residual.
 Cost.        O(V) time and memory.
-Paper.       Leviathan et al., arXiv:2211.17192, algorithm 1 (same p, q); Chen et al., arXiv:2302.01318 (swapped).
+Paper.       Leviathan et al., arXiv:2211.17192, algorithm 1 (same p, q); Chen et al.,
+             arXiv:2302.01318 (swapped).
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ def prepare(p: Array, q: Array, num_drafts: int = 1) -> Plan:
 
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., 1)."""
-    kept = accept_probability(plan.p, plan.q, drafts[..., 0])[..., None]
-    return kept * one_hot(drafts[..., 0], plan.p) + (1 - kept) * plan.left_over
+    accepted = accept_probability(plan.p, plan.q, drafts[..., 0])[..., None]
+    return accepted * one_hot(drafts[..., 0], plan.p) + (1 - accepted) * plan.left_over
 
 
 def acceptance(plan: Plan) -> Array:
@@ -51,7 +53,7 @@ def uniforms(num_drafts: int) -> int:
 
 
 def keeps(p_drawn: Array, q_drawn: Array, u: Array) -> Array:
-    """Whether a draft is kept, from the laws at it and a uniform."""
+    """True where a draft is accepted: the test u < p/q at it, without the division."""
     return u * q_drawn < p_drawn
 
 
@@ -63,5 +65,5 @@ def left_over(p: Array, q: Array) -> Array:
 def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., 1) and u (..., 2)."""
     x = drafts[..., 0]
-    kept = keeps(at(plan.p, x), at(plan.q, x), u[..., 0])
-    return array_namespace(x).where(kept, x, pick(plan.left_over, u[..., 1]))
+    accepted = keeps(at(plan.p, x), at(plan.q, x), u[..., 0])
+    return array_namespace(x).where(accepted, x, pick(plan.left_over, u[..., 1]))

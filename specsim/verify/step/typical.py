@@ -1,12 +1,14 @@
 """Typical acceptance: keep the draft if the target finds it likely enough, else draw from the target; lossy.
 
-Law.         With H(p) = -sum p log p and A = {v: p(v) > min(epsilon, delta exp(-H(p)))}: x ~ q is kept if it is in A;
-             otherwise y ~ p. The output law is q 1_A + (1 - q(A)) p.
-Theorem.     T27: the bias is TV(output, p) = 1/2 sum |q 1_A - q(A) p|; it is 0 if p is one-hot, and at most q(A).
+Law.         With H(p) = -sum p log p and A = {v: p(v) > min(epsilon, delta exp(-H(p)))}: x ~ q is
+             kept if it is in A; otherwise y ~ p. The output law is q 1_A + (1 - q(A)) p.
+Theorem.     T27: the bias is TV(output, p) = 1/2 sum |q 1_A - q(A) p|; it is 0 if p is one-hot, and
+             at most q(A).
 Acceptance.  q(A) + sum_{v not in A} q(v) p(v): a draft that fails may be drawn again.
 Randomness.  u[0] draws y.
 Cost.        O(V) time and memory.
-Paper.       Cai et al., Medusa, arXiv:2401.10774, section 2.3.2 (their p_original is our p; delta = sqrt(epsilon)).
+Paper.       Cai et al., Medusa, arXiv:2401.10774, section 2.3.2 (their p_original is our p;
+             delta = sqrt(epsilon)).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from specsim.types import Array
 
 DRAFTS: Literal["iid"] = "iid"
 COUNTS = (1,)
-EXACT = False  # A is decided in float64, where exp and log are; given A everything is rational in p and q
+# A is decided in float64, which has exp and log; with A known everything is rational in p and q.
+EXACT = False
 THEOREM = "T27"
 PAPER = "arXiv:2401.10774"
 
@@ -33,7 +36,7 @@ class Plan(NamedTuple):
 
 
 def prepare(p: Array, q: Array, num_drafts: int = 1, epsilon: float = 0.09, delta: float = 0.3) -> Plan:
-    """Target and draft rows (..., V), and the tokens that are kept; epsilon in (0, 1] and delta > 0 are Medusa's."""
+    """Plan of target and draft rows (..., V) and the set A; epsilon in (0, 1] and delta > 0 are Medusa's."""
     check.scalar(epsilon, "epsilon", "(0, 1]")
     check.scalar(delta, "delta", "(0, inf)")
     return Plan(p, q, _typical(p, epsilon, delta))
@@ -42,8 +45,8 @@ def prepare(p: Array, q: Array, num_drafts: int = 1, epsilon: float = 0.09, delt
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., 1)."""
     x = drafts[..., 0]
-    kept = at(plan.typical, x)[..., None]
-    return array_namespace(plan.p).where(kept, one_hot(x, plan.p), plan.p)
+    accepted = at(plan.typical, x)[..., None]
+    return array_namespace(plan.p).where(accepted, one_hot(x, plan.p), plan.p)
 
 
 def acceptance(plan: Plan) -> Array:
@@ -55,8 +58,10 @@ def acceptance(plan: Plan) -> Array:
 def bias(plan: Plan) -> Array:
     """TV distance of the output law from p."""
     xp = array_namespace(plan.p)
-    kept = xp.where(plan.typical, plan.q, 0 * plan.q)
-    return xp.sum(xp.abs(kept - xp.sum(kept, axis=-1, keepdims=True) * plan.p), axis=-1) / 2
+    # q on A, and q(A).
+    accepted = xp.where(plan.typical, plan.q, 0 * plan.q)
+    rate = xp.sum(accepted, axis=-1, keepdims=True)
+    return xp.sum(xp.abs(accepted - rate * plan.p), axis=-1) / 2
 
 
 def uniforms(num_drafts: int) -> int:
@@ -71,7 +76,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _typical(p: Array, epsilon: float, delta: float) -> Array:
-    """The tokens (..., V) whose probability is above min(epsilon, delta exp(-H(p))); 0 log 0 is 0."""
+    """Booleans (..., V), True for tokens whose probability is above min(epsilon, delta exp(-H(p))); 0 log 0 is 0."""
     p = p.astype(np.float64) if is_exact(p) else wide(p)
     xp = array_namespace(p)
     entropy = -xp.sum(p * xp.log(xp.where(p > 0, p, 1.0)), axis=-1, keepdims=True)

@@ -1,8 +1,9 @@
 """Token trees level by level, as arrays: the children of every node, and walks from the root.
 
-A tree has few nodes, a row of p many tokens. Three kinds of work are therefore kept apart: the shape is worked out in
-Python; whatever depends on the drafted tokens (absent nodes, equal siblings, paths with a common prefix) by comparing
-small arrays of integers; and the long rows of p and q are touched once a level.
+A tree has few nodes, a row of p many tokens. Three kinds of work are therefore kept apart: the
+shape is worked out in Python; whatever depends on the drafted tokens (absent nodes, equal siblings,
+paths with a common prefix) by comparing small arrays of integers; and the long rows of p and q are
+touched once a level.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from specsim.types import Array, TokenTree
 class Level(NamedTuple):
     """W nodes of one depth and their children: at most M each, numbered by place among the N nodes of the next depth.
 
-    Under "paths" a node's children are those of all paths with its text, and only the first node with a text has any.
+    Under "paths" a node's children are those of all paths with its text, and only the first node
+    with a text has any.
     """
 
     rows: Array  # (W,) the nodes' rows of p and q
@@ -50,7 +52,8 @@ def levels(tree: TokenTree) -> list[Level]:
     for below, most in zip(_nodes(tree)[1:], most_children(tree), strict=True):
         drawn = tree.tokens[..., held(below, tree.tokens)]  # (..., N)
         there = drawn >= 0
-        # Who is whose child (`hung`), and whose sibling (`kin`). In a batch of beams, parents differ from row to row.
+        # Who is whose child (`hung`), and whose sibling (`kin`). In a
+        # batch of beams, parents differ from row to row.
         if parents.ndim > 1:
             up = parents[..., held(below, parents)] - int(nodes[0])
             kin, hung = up[..., :, None] == up[..., None, :], up[..., None, :] == _range(len(nodes), drawn)[:, None]
@@ -192,7 +195,8 @@ def _range(stop: int, like: Array) -> Array:
 def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) -> tuple[Array, Array]:
     """(last node reached, next token) of a walk: each level emits a token, and the first child that has it is next.
 
-    emit(level number, row of p, children's tokens (..., M), their number, whether the walk is still going on).
+    emit(level number, row of p, children's tokens (..., M), their number, whether the walk is still
+    going on).
     """
     xp, where = array_namespace(plan[0].tokens), device(plan[0].tokens)
     node = token = place = xp.zeros(batch, dtype=plan[0].tokens.dtype, device=where)

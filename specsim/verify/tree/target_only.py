@@ -1,13 +1,16 @@
 """Target only: draw from the target and follow the draw into the tree for as long as it is there.
 
-Law.         y ~ p at the root; while y is a child, y ~ p after it. The tokens on the way are kept, the last y follows.
-Theorem.     T20: the output law is p for any tree whatever, however it was chosen: q is not read. For a tree chosen
-             without draws (one-hot q) no lossless rule keeps more. With one-hot p it is greedy decoding.
-Acceptance.  E[n] = E sum over the different texts in the tree of the probability that p writes them.
+Law.         y ~ p at the root; while y is a child, y ~ p after it. The tokens on the way are kept,
+             the last y follows.
+Theorem.     T20: the output law is p for any tree whatever, however it was chosen: q is not read.
+             For a tree chosen without draws (one-hot q) no lossless rule keeps more. With one-hot p
+             it is greedy decoding.
+Acceptance.  E[n] = E sum over the different texts in the tree of the probability that p writes
+             them.
 Randomness.  u[d] draws the token of depth d + 1.
 Cost.        O(V) a level.
-Paper.       Li et al., EAGLE-2, arXiv:2406.16858; Cai et al., Medusa, arXiv:2401.10774 (trees of likely tokens); naive
-             sampling in Miao et al., SpecInfer, arXiv:2305.09781.
+Paper.       Li et al., EAGLE-2, arXiv:2406.16858; Cai et al., Medusa, arXiv:2401.10774 (trees of
+             likely tokens); naive sampling in Miao et al., SpecInfer, arXiv:2305.09781.
 """
 
 from __future__ import annotations

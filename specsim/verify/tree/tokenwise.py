@@ -1,15 +1,18 @@
 """Tokenwise verification of a tree: a step rule at the root, then at the child it emits, until its token is no child.
 
-Law.         At node x a step rule turns x's children, its drafts, into one token. If a child has it the walk goes on
-             there (at the first of equal siblings; what hangs below the others is lost), else the token is the last.
-             After a leaf it comes from p. "paths" are merged: at a text that m of the K paths share, the step rule
-             has m drafts.
+Law.         At node x a step rule turns x's children, its drafts, into one token. If a child has it
+             the walk goes on there (at the first of equal siblings; what hangs below the others is
+             lost), else the token is the last. After a leaf it comes from p. "paths" are merged: at
+             a text that m of the K paths share, the step rule has m drafts.
 Theorem.     T19: lossless if the step rule is. On one path it is tokenwise verification of chains.
-Acceptance.  E[n] = E sum_i prod_{j to i} T_j(x_j), T the step rule's kernels along the way to node i.
-Randomness.  For every level as many uniforms as its step rule needs; one for the level of the deepest leaves.
+Acceptance.  E[n] = E sum_i prod_{j to i} T_j(x_j), T the step rule's kernels along the way to node
+             i.
+Randomness.  For every level as many uniforms as its step rule needs; one for the level of the
+             deepest leaves.
 Cost.        One step rule a level; `transition` one a node.
-Paper.       Miao et al., SpecInfer, arXiv:2305.09781 (recursive on i.i.d. children); SpecTr, arXiv:2310.15141 (K-SEQ on
-             paths); Jeon et al., RSD, arXiv:2402.14160, and Sequoia, arXiv:2402.12374 (without replacement).
+Paper.       Miao et al., SpecInfer, arXiv:2305.09781 (recursive on i.i.d. children); SpecTr,
+             arXiv:2310.15141 (K-SEQ on paths); Jeon et al., RSD, arXiv:2402.14160, and Sequoia,
+             arXiv:2402.12374 (without replacement).
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from specsim.types import Array, TokenTree
 from specsim.verify.lookup import step_rule
 from specsim.verify.tree._walk import Level, levels, most_children, walk, walk_law
 
-STEPS = {  # how siblings were drawn -> the step rule unless another is named
+# How siblings were drawn -> the step rule, unless another is named.
+STEPS = {
     "iid": "recursive",
     "paths": "recursive",
     "without_replacement": "recursive_wor",
@@ -59,6 +63,7 @@ def prepare(p: Array, q: Array, tree: TokenTree, step: Rule | None = None) -> Pl
 
 def transition(plan: Plan) -> Array:
     """Joint law (..., n+1, V) of (kept node, next token)."""
+    # The law of the step rule at every node, level by level.
     rows = []
     for level in plan.levels:
         p, q = (w[..., level.rows, :] for w in (plan.p, plan.q))
@@ -77,6 +82,7 @@ def uniforms(tree: TokenTree, step: Rule | None = None) -> int:
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
     """(kept node (...), next token (...)) from u (..., uniforms)."""
+    # The first uniform of each level.
     step, start = plan.step, [0]
     for level in plan.levels:
         start.append(start[-1] + _needs(step, level.tokens.shape[-1]))
@@ -95,36 +101,40 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
 
 
 def _step_rule(tree: TokenTree, name: Rule | None) -> ModuleType:
-    """The step rule; ValueError if it is none for these siblings."""
+    """The step rule; ValueError if it cannot verify siblings of the tree's scheme."""
     name, most = STEPS[tree.scheme] if name is None else name, max(most_children(tree), default=1)
-    if name == "naive":  # looks at no draft
+    # The rule "naive" looks at no draft, so it verifies siblings of any scheme.
+    if name == "naive":
         return step_rule(name, most)
     if tree.scheme == "deterministic":
         raise ValueError(
             f"step {name_of(find('step', name))!r} verifies siblings drawn from q; those of a tree of scheme "
             "'deterministic' were chosen, which only 'naive' may ignore: not lossless"
         )
+    # A single child is a draw from q under every scheme.
     drawn = SIBLINGS.get(tree.scheme, tree.scheme)
-    return step_rule(name, most, None if most == 1 else drawn)  # a single child is a draw from q under every scheme
+    return step_rule(name, most, None if most == 1 else drawn)
 
 
 def _needs(step: ModuleType, most: int) -> int:
+    """Number of uniforms that the step rule needs for up to `most` children; one without children."""
     return max((step.uniforms(m) for m in range(1, most + 1)), default=1)
 
 
 def _occurring(count: Array, level: Level, going: Array = True) -> Iterable[int]:
-    """Numbers of children to prepare for: those that occur, where that can be seen without waiting for a device."""
+    """Numbers of children to prepare for: in NumPy those that occur; elsewhere all, since a look would wait."""
     if is_numpy_array(level.count):
         return [int(m) for m in np.unique(count[going])]
     return range(level.tokens.shape[-1] + 1)
 
 
 def _by_count(count: Array, occurring: Iterable[int], f: Callable[[int], Array]) -> Array:
-    """f(m) where m is the number of children."""
-    out: Array = None
+    """The array that is f(m) wherever the number of children is m."""
+    result: Array = None
     for m in occurring:
-        made = f(m)
-        here = count == m
-        here = here[..., None] if made.ndim > count.ndim else here
-        out = made if out is None else array_namespace(made).where(here, made, out)
-    return out
+        values = f(m)
+        is_count = count == m
+        if values.ndim > count.ndim:
+            is_count = is_count[..., None]
+        result = values if result is None else array_namespace(values).where(is_count, values, result)
+    return result

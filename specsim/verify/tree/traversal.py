@@ -1,15 +1,16 @@
 """Traversal verification: children before their parent, each with the weight that its path has left.
 
-Law.         V(x, a), a_root = 1. For the children y_1, y_2, ... of x in the order drawn: call V(y_k, min(1, a p(y_k)/
-             q(y_k))); if that fails, p becomes (a p - q)+ normalised, a becomes S/(S + 1 - a), S = sum (a p - q)+ (1
-             stays 1), and q loses y_k and is normalised. When all have failed x itself succeeds with probability a. The
-             text up to the node that succeeds is kept; the next token comes from the p that is left there. A sibling
-             equal to an earlier one is passed over (what hangs below it is lost); "paths" are merged, so there the
-             children of a text are those of all paths that have it.
-Theorem.     T21: V(x, a) succeeds with probability a and then emits p's law: lossless. On one path it is block
-             verification; with one level, recursive rejection without replacement.
-Acceptance.  E[n] = E sum over nodes of P(V is called there) times the weight it is called with; mostly, but not
-             always, more than `tokenwise` keeps.
+Law.         V(x, a), a_root = 1. For the children y_1, y_2, ... of x in the order drawn: call
+             V(y_k, min(1, a p(y_k)/ q(y_k))); if that fails, p becomes (a p - q)+ normalised, a
+             becomes S/(S + 1 - a), S = sum (a p - q)+ (1 stays 1), and q loses y_k and is
+             normalised. When all have failed x itself succeeds with probability a. The text up to
+             the node that succeeds is kept; the next token comes from the p that is left there. A
+             sibling equal to an earlier one is passed over (what hangs below it is lost); "paths"
+             are merged, so there the children of a text are those of all paths that have it.
+Theorem.     T21: V(x, a) succeeds with probability a and then emits p's law: lossless. On one path
+             it is block verification; with one level, recursive rejection without replacement.
+Acceptance.  E[n] = E sum over nodes of P(V is called there) times the weight it is called with;
+             mostly, but not always, more than `tokenwise` keeps.
 Randomness.  u[i] is node i's own test; u[n] draws the token.
 Cost.        O(V) for every child.
 Paper.       Weng et al., traversal verification, arXiv:2505.12398.
@@ -34,36 +35,40 @@ PAPER = "arXiv:2505.12398"
 
 
 class Plan(NamedTuple):
-    chance: Array  # (..., n+1) that a node succeeds by itself, once its children have failed; 1 at the root
-    rows: Array  # (..., n+1, V) what is left of p there, in proportion
-    instead: Array  # (..., n+1, V) the row where nothing is
+    # (..., n+1): probability that a node succeeds once its children have failed; 1 at the root.
+    chance: Array
+    rows: Array  # (..., n+1, V): what is left of p there, unnormalised
+    instead: Array  # (..., n+1, V): the row where nothing is left
     levels: list[Level]
-    order: Array | None  # (n,) the nodes in the order of their tests, where the shape decides it
+    order: Array | None  # (n,): the nodes in the order of their tests, where the shape decides it
 
 
 def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
-    """Weights and what is left of p (..., n+1, V), from the root down.
+    """Weights and what is left of p (..., n+1, V), computed from the root down.
 
-    What a last child leaves nobody below asks for: that is worked out for all levels in one pass.
+    What a last child leaves is needed by no node below it: it is computed for all levels in one
+    pass.
     """
     xp, plan = array_namespace(p, q), levels(tree)
     weight, states = wide(0 * p[..., :1, 0] + 1), []
 
     def failed(weight: Array, row: Array, draft: Array) -> tuple[Array, Array]:
-        """What is left of a row, in proportion, and of its weight when a child has failed."""
+        """(a p - q)+, and the weight S/(S + 1 - a), after a child has failed."""
         over = excess(xp.astype(weight, p.dtype)[..., None] * row, draft)
-        left, full = mass(over), weight >= 1
-        return over, xp.where(full, 1, left / xp.where(full, 1, left + (1 - weight)))
+        left, is_full = mass(over), weight >= 1
+        return over, xp.where(is_full, 1, left / xp.where(is_full, 1, left + (1 - weight)))
 
     for level in plan:
         row, draft = (of_level(w, level) for w in (p, q))
-        handed = []
+        child_weights = []
         most = level.tokens.shape[-1]
+        # Try the children in order. Each has weight min(1,
+        # a p/q), once those before it have failed.
         for k in range(most):
             x, tried = level.tokens[..., k], level.first[..., k]
             reached, drawn = weight * wide(at(row, x)), wide(at(draft, x))
-            less = reached < drawn
-            handed.append(xp.where(less, reached / xp.where(less, drawn, 1), 1))
+            is_less = reached < drawn
+            child_weights.append(xp.where(is_less, reached / xp.where(is_less, drawn, 1), 1))
             if k + 1 < most:
                 over, lighter = failed(weight, row, draft)
                 row = chosen(tried[..., None], normalize_or(over, row), row)
@@ -72,7 +77,9 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         tried = level.first[..., -1] if most else weight < 0
         states.append((weight[..., None], row, draft if most else row, tried[..., None]))
         if level.below:
-            weight = to_children(level, handed[0][..., None] if most == 1 else xp.stack(handed, axis=-1))
+            stacked = child_weights[0][..., None] if most == 1 else xp.stack(child_weights, axis=-1)
+            weight = to_children(level, stacked)
+    # The failure of each node's last child, for all levels in one pass.
     weights, row, draft, last = (by_node(plan, list(parts)) for parts in zip(*states, strict=True))
     over, lighter = failed(weights[..., 0], row, draft)
     chance = xp.where(last[..., 0], lighter, weights[..., 0])
@@ -82,18 +89,21 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
 def transition(plan: Plan) -> Array:
     """Joint law (..., n+1, V) of (kept node, next token)."""
     xp, rows = array_namespace(plan.rows), normalize_or(plan.rows, plan.instead)
-    fails, lost = [], None  # lost: probability that a node of the level below fails, if it is called
+    # From the leaves up: the probability that a node fails if it is called, which is that all its
+    # children do and then itself; `fails` has the children's, level by level.
+    fails, lost = [], None
     for level in reversed(plan.levels):
-        own = 1 - plan.chance[..., level.rows]
-        each = [xp.where(level.first[..., k], _at_places(lost, level, k), 1) for k in range(level.tokens.shape[-1])]
-        fails.append(each)
-        lost = own
-        for factor in each:
+        children = range(level.tokens.shape[-1])
+        child_fails = [xp.where(level.first[..., k], _at_places(lost, level, k), 1) for k in children]
+        fails.append(child_fails)
+        lost = 1 - plan.chance[..., level.rows]
+        for factor in child_fails:
             lost = lost * factor
+    # From the root down: the probability that a node is called, and all its children fail.
     called, parts = xp.ones_like(plan.chance[..., :1]), []
-    for level, each in zip(plan.levels, reversed(fails), strict=True):
+    for level, child_fails in zip(plan.levels, reversed(fails), strict=True):
         calls = []
-        for factor in each:
+        for factor in child_fails:
             calls.append(called)
             called = called * factor
         chance = called * plan.chance[..., level.rows]
@@ -117,24 +127,28 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
 def _first_success(plan: Plan, u: Array) -> Array:
     """The node (...) whose call succeeds first.
 
-    Where the shape decides the order of the calls, it is the first in that order whose own test succeeds: what is not
-    called has no weight, and never does. The children of merged paths are known only from their tokens.
+    Where the shape decides the order of the calls, it is the first in that order that passes its
+    own test: a node that is not called has weight 0, and never passes. The children of merged paths
+    are known only from their tokens.
     """
     xp, n = array_namespace(plan.rows), plan.chance.shape[-1] - 1
+    # The shape decides the order; the root's call always succeeds.
     if plan.order is not None and n:
         passed = (u[..., :n] < plan.chance[..., 1:])[..., plan.order]
         first = xp.argmax(xp.astype(passed, xp.uint8), axis=-1)
-        return xp.where(xp.any(passed, axis=-1), plan.order[first] + 1, 0)  # the root's call always succeeds
-    end: Array = None  # of the node of the level below, if it is called: where its call ends, -1 if it fails
+        return xp.where(xp.any(passed, axis=-1), plan.order[first] + 1, 0)
+    # From the leaves up: the node where the call of each node ends, -1 if it fails.
+    end: Array = None
     for level in reversed(plan.levels):
         if level is plan.levels[0]:
-            mine = xp.broadcast_to(level.rows, level.count.shape)
+            here = xp.broadcast_to(level.rows, level.count.shape)
         else:
-            mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], level.rows, -1)
-        for k in reversed(range(level.tokens.shape[-1])):  # the first child that succeeds wins, so it is written last
-            theirs = _at_places(end, level, k)
-            mine = xp.where(level.first[..., k] & (theirs >= 0), theirs, mine)
-        end = mine
+            here = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], level.rows, -1)
+        # The first child that succeeds wins, so it is written last.
+        for k in reversed(range(level.tokens.shape[-1])):
+            below = _at_places(end, level, k)
+            here = xp.where(level.first[..., k] & (below >= 0), below, here)
+        end = here
     return end[..., 0]
 
 

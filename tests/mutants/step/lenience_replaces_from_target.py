@@ -10,5 +10,5 @@ KILLED_BY = "sampler_is_transition"
 
 def verify(plan, drafts, u):
     x = drafts[..., 0]
-    kept = u[..., 0] * at(plan.q, x) < at(plan.kept, x)
-    return array_namespace(x).where(kept, x, pick(plan.p, u[..., 1]))
+    accepted = u[..., 0] * at(plan.q, x) < at(plan.accepted, x)
+    return array_namespace(x).where(accepted, x, pick(plan.p, u[..., 1]))

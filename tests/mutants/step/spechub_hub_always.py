@@ -8,4 +8,4 @@ KILLED_BY = "acceptance_below_optimum"
 
 def prepare(p, q, num_drafts):
     plan = spechub.prepare(p, q, num_drafts)
-    return plan._replace(given=plan.failed)
+    return plan._replace(to_hub=plan.failed)

@@ -67,9 +67,9 @@ def test_the_hub_gets_all_that_the_target_gives_it(pair: tuple[Array, Array]) ->
     p, q = pair
     plan = spechub.prepare(p, q, 2)
     through_pairs = overlap(p, plan.first) + overlap(plan.rest, plan.second)
-    assert spechub.acceptance(plan) == through_pairs + sum(g[0] for g in plan.given)
+    assert spechub.acceptance(plan) == through_pairs + sum(mass[0] for mass in plan.to_hub)
     if q.max() < 1:
-        assert sum(g[0] for g in plan.given) == p[plan.hub]
+        assert sum(mass[0] for mass in plan.to_hub) == p[plan.hub]
 
 
 def test_one_draft_is_rejection_token_for_token() -> None:

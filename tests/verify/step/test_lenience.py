@@ -50,10 +50,10 @@ def test_it_is_lossless_for_one_hot_targets_only() -> None:
 def test_a_float_epsilon_is_the_rational_that_it_is() -> None:
     """No float comes in among Fractions, and what p cannot emit is never kept."""
     third = np.array([Fraction(1, 3), Fraction(2, 3), Fraction(0)])
-    kept = lenience.prepare(third, third[::-1].copy(), 1, 0.3).kept
-    assert all(isinstance(v, (int, Fraction)) for v in kept)
+    accepted = lenience.prepare(third, third[::-1].copy(), 1, 0.3).accepted
+    assert all(isinstance(v, (int, Fraction)) for v in accepted)
     p, q = np.array([0.0, 1.0], dtype=np.float32), np.array([0.25, 0.75], dtype=np.float32)
-    assert lenience.prepare(p, q, 1, 1e-6).kept.tolist() == [0.0, 0.75]
+    assert lenience.prepare(p, q, 1, 1e-6).accepted.tolist() == [0.0, 0.75]
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, 1.5, float("nan")])
