@@ -1,1 +1,1 @@
-"""What every file is written in: checks of input, arrays of any library, sparse rows, uniforms, files, intervals."""
+"""Tools that every other folder uses: checks of input, arrays of any library, sparse rows, uniforms, files, intervals."""

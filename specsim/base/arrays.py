@@ -1,7 +1,8 @@
 """Array-generic helpers on the last axis: the few operations every rule is written in.
 
-They run unchanged on NumPy floats, NumPy object arrays of Fraction (exactly), JAX (jit, vmap, grad) and
-torch (CPU, CUDA). Inputs are already validated (specsim.base.check); nothing here raises on values.
+They run unchanged on NumPy floats, NumPy object arrays of Fraction (exactly), JAX (jit, vmap, grad)
+and torch (CPU, CUDA). Inputs are already validated (specsim.base.check); nothing here raises on
+values.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from array_api_compat import device, is_array_api_obj, is_jax_array, is_torch_ar
 
 from specsim.types import Array
 
-EXCESS = 1e-3  # what sums of rows that sum to 1 + 1e-6 stay below
-MANY, _PIECE = 1 << 13, 256  # tokens from which `pick` goes by pieces, and tokens of a piece
-FEW = 8  # rows up to which NumPy looks a bound up in one after the other, rather than compare it with every entry
+# Results made of rows that sum to 1 + 1e-6 exceed their largest value by less than this.
+EXCESS = 1e-3
+# Number of tokens from which `pick` goes by pieces, and tokens of a piece.
+MANY, _PIECE = 1 << 13, 256
+# Up to so many rows NumPy searches each row for the bound; for
+# more it compares every entry with the bound.
+FEW = 8
 
 
 def array_namespace(*arrays: Array) -> Any:
-    """The library of the arrays; NumPy's at once, for on a few rows asking takes as long as the arithmetic.
+    """The library of the arrays; NumPy arrays are recognised at once, since on a few rows a look-up costs as much.
 
-    NumPy's own since it has the standard's names, but for one: `argsort` is stable only where asked. Its namespace
-    in array_api_compat takes 0.15 s to import.
+    NumPy itself has the standard's names, but for one: `argsort` is stable only where asked. Its
+    namespace in array_api_compat takes 0.15 s to import.
     """
     for w in arrays:
         if not isinstance(w, (np.ndarray, np.generic)):
@@ -34,7 +39,7 @@ def array_namespace(*arrays: Array) -> Any:
 
 
 def is_exact(w: Array) -> bool:
-    """Whether w is an object array (Fractions): no rounding, so guards compare with exact zero."""
+    """True if w is an object array (Fractions): no rounding, so guards compare with exact zero."""
     return bool(w.dtype == object)
 
 
@@ -44,7 +49,7 @@ def noise(w: Array) -> float:
 
 
 def wide(w: Array) -> Array:
-    """w in float64, to be summed; Fractions stay, and JAX keeps the precision its user chose."""
+    """Return w in float64, to be summed; Fractions stay, and JAX keeps the precision its user chose."""
     if type(w) is np.ndarray:
         return w if is_exact(w) else w.astype(np.float64, copy=False)
     xp = array_namespace(w)
@@ -90,7 +95,7 @@ def along(w: Array, i: Array, axis: int = -1) -> Array:
 
 @lru_cache(maxsize=64)
 def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Every index of the leading axes, to be broadcast together: in NumPy a third of the time of taking along one."""
+    """Indices of the leading axes, which broadcast: in NumPy this takes a third of the time of take_along_axis."""
     return np.ix_(*(np.arange(n) for n in shape))
 
 
@@ -107,12 +112,15 @@ def positive_part(w: Array) -> Array:
 
 
 def excess(w: Array, q: Array) -> Array:
-    """max(w - q, 0), to the last digit: w less the smaller of the two is no subtraction where q is the larger."""
+    """max(w - q, 0), exactly 0 where q is larger: computed as w - min(w, q)."""
     return w - array_namespace(w, q).minimum(w, q)
 
 
 def chosen(take: Array, new: Array, old: Array) -> Array:
-    """`new` where `take` (..., 1) says so, else `old`, row by row; NumPy writes into `new`: nobody else may hold it."""
+    """Rows of `new` where `take` (..., 1) is true, else of `old`.
+
+    NumPy writes into `new`, so the caller must not use it afterwards.
+    """
     alike = type(new) is np.ndarray and new.dtype == old.dtype and new.shape[:-1] == take.shape[:-1]
     if not (alike and new.ndim):
         return array_namespace(new).where(take, new, old)
@@ -122,7 +130,7 @@ def chosen(take: Array, new: Array, old: Array) -> Array:
 
 
 def emptied(w: Array, token: Array) -> Array:
-    """A copy of w (..., V) with 0 at token (...), which may be none, -1."""
+    """A copy of w (..., V) with 0 at token (...); token -1 stands for none."""
     if type(w) is np.ndarray and token.ndim and w.shape[:-1] == token.shape and (token >= 0).all():
         out = w.copy()
         out[(*_grid(token.shape), token)] = 0
@@ -137,9 +145,10 @@ def overlap(p: Array, q: Array) -> Array:
 
 
 def at_most(value: Array, top: int) -> Array:
-    """A result cut at what it cannot exceed: rows may sum to a little more than 1, and what is made of them as well.
+    """Return a result cut at `top`, its largest value: rows may sum to a little more than 1, and so may the result.
 
-    Far above, which only traced rows that are no laws can lead to, it stays: an error must not look like a result.
+    A result far above stays, so that an error does not look like a result: traced rows, which
+    cannot be checked, may be no laws.
     """
     if not is_array_api_obj(value) or is_exact(value):
         return value
@@ -147,7 +156,7 @@ def at_most(value: Array, top: int) -> Array:
 
 
 def quotient(w: Array, by: Array) -> Array:
-    """w / by of non-negative numbers; the largest there is, not infinity, where that would overflow or `by` is 0."""
+    """w / by of non-negative numbers; a quarter of the largest float where that would overflow, or `by` is 0."""
     if is_exact(w):
         return w / np.where(by > 0, by, 1)
     xp = array_namespace(w, by)
@@ -157,7 +166,10 @@ def quotient(w: Array, by: Array) -> Array:
 
 
 def product(w: Array, by: Array) -> Array:
-    """w * by of non-negative numbers; the largest there is where that would overflow: infinity times 0 is no number."""
+    """w * by of non-negative numbers; a quarter of the largest float where that would overflow.
+
+    Infinity would not do: times 0 it is no number.
+    """
     if is_exact(by):
         return w * by
     xp = array_namespace(by)
@@ -170,8 +182,8 @@ def normalize_or(w: Array, fallback: Array) -> Array:
     """w / sum(w), or `fallback` in rows whose mass is nothing but rounding."""
     xp = array_namespace(w, fallback)
     total = xp.sum(w, axis=-1, keepdims=True)
-    real = total > noise(w)
-    return chosen(real, w / xp.where(real, total, 1), fallback)
+    has_mass = total > noise(w)
+    return chosen(has_mass, w / xp.where(has_mass, total, 1), fallback)
 
 
 def residual(p: Array, q: Array) -> Array:
@@ -185,7 +197,7 @@ def accepts(p: Array, q: Array, token: Array, u: Array) -> Array:
 
 
 def leading(passed: Array) -> Array:
-    """How many entries (...) of the last axis are true before the first that is not."""
+    """Number (...) of entries of the last axis that are true before the first that is not."""
     if type(passed) is np.ndarray:
         return np.logical_and.accumulate(passed, axis=-1).sum(-1)
     xp = array_namespace(passed)
@@ -204,10 +216,11 @@ def accept_probability(p: Array, q: Array, token: Array) -> Array:
 def pick(w: Array, u: Array) -> Array:
     """Token drawn from the unnormalised row w by inverting its cdf at u.
 
-    Counts entries with cdf <= u * total. For u in [0, 1) that never reaches a token of zero weight, the last
-    one included: u * total < total also after rounding. The sum runs in the wider of the two types (u is
-    float64), because a float32 cumulative sum over a real vocabulary is off by 1e-4. Of many tokens, only those of the
-    piece that the token lies in are summed one by one: a GPU takes long for a sum that waits for the one before it.
+    Counts entries with cdf <= u * total. For u in [0, 1) that never reaches a token of zero weight,
+    the last one included: u * total < total also after rounding. The sum runs in the wider of the
+    two types (u is float64), because a float32 cumulative sum over a real vocabulary is off by
+    1e-4. Of many tokens, only those of the piece that the token lies in are summed one by one: a
+    GPU takes long for a sum that waits for the one before it.
     """
     xp = array_namespace(w, u)
     kind = xp.result_type(w.dtype, u.dtype)
@@ -218,14 +231,16 @@ def pick(w: Array, u: Array) -> Array:
 
 
 def _up_to(cdf: Array, bound: Array) -> Array:
-    """How many entries of the increasing cdf (..., n) are at most bound (..., 1)."""
+    """Number (...) of entries of the increasing cdf (..., n) that are at most bound (..., 1); 0 for NaN."""
     lead = cdf.shape[:-1]
+    # NumPy, a few rows: search each.
     if type(cdf) is np.ndarray and not is_exact(cdf) and lead == bound.shape[:-1] and math.prod(lead) <= FEW:
         pairs = zip(cdf.reshape(-1, cdf.shape[-1]), bound.ravel().tolist(), strict=True)
-        found = [row.searchsorted(most, "right") if most == most else 0 for row, most in pairs]  # NaN exceeds nothing
-        return np.array(found, dtype=np.int64).reshape(lead)[()]
+        counts = [row.searchsorted(limit, "right") if limit == limit else 0 for row, limit in pairs]
+        return np.array(counts, dtype=np.int64).reshape(lead)[()]
     xp = array_namespace(cdf, bound)
-    if is_torch_array(cdf) and cdf.shape[:-1] == bound.shape[:-1]:  # in one call: drafting does little else
+    # Torch: one call, since drafting does little else.
+    if is_torch_array(cdf) and cdf.shape[:-1] == bound.shape[:-1]:
         return xp.searchsorted(cdf, bound, right=True)[..., 0]
     return xp.sum(xp.astype(cdf <= bound, xp.int64), axis=-1)
 
@@ -233,22 +248,27 @@ def _up_to(cdf: Array, bound: Array) -> Array:
 def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
     """`pick` from w (..., V) at u (...): first the piece, then the token in it.
 
-    Sums of pieces obey the same strict comparison, so a piece without weight is not entered. Inside, what is left of
-    the bound can by rounding reach the piece's own total, summed in another order: then the token is the first whose
-    sum is the total, which has weight, and not the one after the last.
+    Sums of pieces obey the same strict comparison, so a piece without weight is not entered. Inside
+    the piece, rounding can make the rest of the bound as large as the piece's total, which is
+    summed in another order. The token is then the first at which the sum reaches the total: it has
+    weight.
     """
     xp = array_namespace(w, u)
     lead, missing = w.shape[:-1], -w.shape[-1] % _PIECE
     if missing:
         w = xp.concat([w, xp.zeros((*lead, missing), dtype=w.dtype, device=device(w))], axis=-1)
+    # The piece.
     pieces = xp.reshape(w, (*lead, -1, _PIECE))
     masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
     bound = u[..., None] * masses[..., -1:]
     piece = _up_to(masses, bound)
+    # The token in it: `rest` is the mass of the piece from the token on. The bound inside the piece
+    # is negative by rounding alone; abs keeps tokens whose sum is 0 below it.
     cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=kind)
-    rest = at(masses, piece)[..., None] - bound  # of the piece, from the token on: positive
-    inside = _up_to(cdf, abs(cdf[..., -1:] - rest))  # negative by rounding alone; a sum of 0 is not to exceed it
-    below = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)  # the first that reaches the total comes after
+    rest = at(masses, piece)[..., None] - bound
+    inside = _up_to(cdf, abs(cdf[..., -1:] - rest))
+    # At most the first token whose sum is the total.
+    below = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)
     return piece * _PIECE + xp.minimum(inside, below)
 
 
@@ -261,15 +281,17 @@ class Prefixes(NamedTuple):
 
 
 def prefix_scan(p: Array, q: Array) -> Prefixes:
-    """Sort the vocabulary by p/q, tokens the draft never proposes last, and sum both laws along it.
+    """Sort the vocabulary by p/q, and sum both laws along it.
 
-    So are, in floats, tokens whose p/q would overflow: what they have of q is less than rounding.
+    Last come the tokens that the draft never proposes and, in floats, those whose p/q would
+    overflow: what they have of q is less than rounding.
     """
     xp = array_namespace(p, q)
     ceiling = None if is_exact(q) else float(xp.finfo(q.dtype).max) * 2.0**-24
-    some = q > 0 if ceiling is None else p < ceiling * q
-    ratio = xp.where(some, p / xp.where(some, q, xp.ones_like(q)), xp.zeros_like(p))
-    last = 1 + xp.max(ratio, axis=-1, keepdims=True) if ceiling is None else ceiling  # stands for infinity
-    order = xp.argsort(xp.where(some, ratio, last), axis=-1, stable=True)
+    is_finite = q > 0 if ceiling is None else p < ceiling * q
+    ratio = xp.where(is_finite, p / xp.where(is_finite, q, xp.ones_like(q)), xp.zeros_like(p))
+    # A number above all ratios stands for infinity.
+    last = 1 + xp.max(ratio, axis=-1, keepdims=True) if ceiling is None else ceiling
+    order = xp.argsort(xp.where(is_finite, ratio, last), axis=-1, stable=True)
     sums = (xp.cumulative_sum(xp.take_along_axis(wide(w), order, axis=-1), axis=-1) for w in (p, q))
     return Prefixes(order, *sums)

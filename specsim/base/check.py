@@ -1,7 +1,8 @@
-"""The front door: every public function validates here, before any work.
+"""Checks of arguments: every public function validates here, before any work.
 
-Lists become float64; Fraction, JAX and torch input stays what it is. Nothing is renormalised, clipped or broadcast
-silently. Values of traced arrays (jax.jit, vmap, grad) cannot be read, so only shapes are checked there.
+Lists become float64; Fraction, JAX and torch input stays what it is. Nothing is renormalised,
+clipped or broadcast silently. Values of traced arrays (jax.jit, vmap, grad) cannot be read, so only
+shapes are checked there.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from specsim.base.values import shown as shown
 from specsim.base.values import unmasked
 from specsim.types import Array, Law
 
-TOLERANCE = 1e-6  # a row's sum may differ from 1 by this much; Fractions must sum to 1 exactly
+# The sum of a row may differ from 1 by this much; Fractions must sum to 1 exactly.
+TOLERANCE = 1e-6
 
 
 def array(value: Any, name: str) -> Array:
     """An array of its own namespace; lists and Python numbers become float64, or objects if they hold Fractions."""
     if isinstance(value, Law):
         raise TypeError(f"{name} is a Law of a few tokens, which this function does not take; see specsim.dense_law")
+    # Arrays: integers become floats.
     if is_array_api_obj(value) and not isinstance(value, np.generic):
         if isinstance(value, np.ndarray):
             value = _numbers(unmasked(value, name), name)
@@ -38,6 +41,7 @@ def array(value: Any, name: str) -> Array:
         if value.dtype == object or xp.isdtype(value.dtype, ("real floating", "complex floating")):
             return value
         return xp.astype(value, float if is_jax_array(value) else xp.float64)
+    # Lists and Python numbers: Fractions stay exact, all else becomes float64.
     out = _numbers(_rectangular(value, name), name)
     if out.dtype == object and any(isinstance(v, Fraction) for v in out.flat):
         if any(isinstance(v, float) for v in out.flat):
@@ -56,11 +60,14 @@ def array(value: Any, name: str) -> Array:
 
 
 def _rectangular(value: Any, name: str) -> Array:
-    if isinstance(value, (bytearray, memoryview)):  # NumPy would read them as small integers
+    """The value as a NumPy array; TypeError for rows of different lengths or masked entries."""
+    # NumPy would read bytes as small integers.
+    if isinstance(value, (bytearray, memoryview)):
         value = bytes(value)
     if isinstance(value, np.ndarray):
         return unmasked(value, name)
-    if isinstance(value, (list, tuple)):  # NumPy would forget the masks of rows
+    # NumPy would forget the masks of rows.
+    if isinstance(value, (list, tuple)):
         value = [unmasked(row, f"{name}[{i}]") if isinstance(row, np.ndarray) else row for i, row in enumerate(value)]
     try:
         return np.asarray(value)
@@ -69,7 +76,7 @@ def _rectangular(value: Any, name: str) -> Array:
 
 
 def _numbers(value: Array, name: str) -> Array:
-    """A NumPy array that holds numbers: NumPy would read text and bytes as such, too."""
+    """Return a NumPy array of numbers; TypeError for text, bytes and dates, which NumPy would convert."""
     suspect = value.flat if value.dtype == object or value.dtype.kind in "SUVMm" else ()
     for entry in suspect:
         if isinstance(entry, (str, bytes, np.void, np.datetime64, np.timedelta64)):
@@ -83,7 +90,8 @@ def real_values(value: Any, name: str, low: float, high: float) -> Array:
     if w.dtype != object and array_namespace(w).isdtype(w.dtype, "complex floating"):
         raise TypeError(f"{name} has dtype {w.dtype}; give real numbers")
     if concrete(w):
-        inside = w >= low  # false for NaN
+        # A comparison with NaN is false.
+        inside = w >= low
         if math.isfinite(high):
             inside = inside & (w <= high)
         elif w.dtype != object:
@@ -113,22 +121,29 @@ def law(value: Any, name: str) -> Array:
 
 
 def _check_rows(w: Array, name: str) -> None:
+    """TypeError or ValueError, which names the first bad entry or row, unless all rows are laws."""
+    # Floats, or Fractions and integers.
     xp = array_namespace(w)
     exact = w.dtype == object
     if not exact and not xp.isdtype(w.dtype, "real floating"):
         raise TypeError(f"{name} has dtype {w.dtype}; probabilities are floats or Fractions")
     if exact and not all(isinstance(v, (int, Fraction)) for v in w.flat):
         raise TypeError(f"{name} is an object array with entries other than int and Fraction")
-    # In NumPy the smallest entry: NaN if there is one, and no row of booleans.
-    if not (w.min() >= 0 if type(w) is np.ndarray and w.size and not exact else bool(xp.all(w >= 0))):
+    # No negative entry. In NumPy the smallest one tells, NaN if
+    # there is one, without a row of booleans.
+    is_plain = type(w) is np.ndarray and w.size and not exact
+    is_valid = w.min() >= 0 if is_plain else bool(xp.all(w >= 0))
+    if not is_valid:
         index, entry = first_bad(w, ~(w >= 0))
         problem = "not a number" if entry != entry else "negative"
         raise ValueError(f"{name}{index} is {entry}: {problem}; probabilities must be >= 0")
+    # Sum 1, computed in float64: in float32 the sum over a full vocabulary would have an error of
+    # its own. JAX has no float64 unless its user chose it, so NumPy sums its rows.
     if exact:
         total = xp.sum(w, axis=-1)
-    elif is_jax_array(w):  # which has no float64 unless its user chose it
+    elif is_jax_array(w):
         total, xp = np.sum(np.asarray(w), axis=-1, dtype=np.float64), np
-    else:  # rows of a full vocabulary, summed in their own float32, would bring an error of the check's own
+    else:
         total = xp.sum(w, axis=-1, dtype=xp.float64)
     off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
     if bool(xp.any(off)):
@@ -162,7 +177,7 @@ def model(value: Any, name: str) -> Callable[[tuple[Any, ...]], Array]:
 
 
 def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, Array]]:
-    """Both laws after a text, over one vocabulary whatever the text."""
+    """Return a function from a text to the checked laws of both models; all laws have one vocabulary."""
     target, draft = model(target, "target"), model(draft, "draft")
     first, _ = laws(target(()), draft(()), ("target()", "draft()"))
 
@@ -187,7 +202,7 @@ def models_or_laws(target: Any, draft: Any) -> tuple[Array, Array] | None:
 
 
 def pair(p: Any, q: Any) -> tuple[Array, Array]:
-    """The same, with leading axes broadcast."""
+    """Two arrays of laws as `laws` gives them, with leading axes broadcast."""
     p, q = laws(p, q)
     leading("p and q", p.shape[:-1], q.shape[:-1])
     p, q = array_namespace(p).broadcast_arrays(p, q)
@@ -203,7 +218,10 @@ def leading(names: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def one_kind(a: Array, b: Array, raw_a: Any, raw_b: Any, names: tuple[str, str]) -> tuple[Array, Array]:
-    """Both exact or both floats, of one library; what was no array yet (raw_a, raw_b) follows the other."""
+    """Return a and b in one library, both exact or both floats; an argument given as a list follows the other.
+
+    raw_a and raw_b are the arguments as the caller gave them.
+    """
     if is_array_api_obj(raw_a) and not is_array_api_obj(raw_b) and not is_numpy_array(a):
         b = array_namespace(a).asarray(b, dtype=a.dtype)
     elif is_array_api_obj(raw_b) and not is_array_api_obj(raw_a) and not is_numpy_array(b):
@@ -216,7 +234,7 @@ def one_kind(a: Array, b: Array, raw_a: Any, raw_b: Any, names: tuple[str, str])
 
 
 def same_library(a: Array, b: Array) -> bool:
-    """Whether two arrays belong to one array library."""
+    """True if two arrays belong to one array library."""
     return array_namespace(a) is array_namespace(b)
 
 
@@ -227,9 +245,9 @@ def like(value: Array, other: Array) -> Array:
     if is_jax_array(value) and not concrete(value):
         raise TypeError("a traced JAX array cannot be combined with arrays of another library; pass JAX arrays")
     host = np.asarray(value.cpu() if hasattr(value, "cpu") else value)
-    return (
-        host if is_numpy_array(other) else array_namespace(other).asarray(host, device=getattr(other, "device", None))
-    )
+    if is_numpy_array(other):
+        return host
+    return array_namespace(other).asarray(host, device=getattr(other, "device", None))
 
 
 def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0) -> Array:
@@ -244,7 +262,8 @@ def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0)
         if bool(xp.any(bad)):
             index, entry = first_bad(x, bad)
             raise ValueError(f"{name}{index} is token {entry}, outside the vocabulary 0..{vocab - 1}")
-    if not is_jax_array(x):  # JAX keeps the integers its user chose; torch indexes with int64 only
+    # JAX keeps the integers its user chose; torch indexes with int64 only.
+    if not is_jax_array(x):
         x = xp.astype(x, xp.int64)
     return x if other is None else like(x, other)
 
@@ -255,7 +274,8 @@ def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Ar
     if tuple(u.shape) != (*batch, count):
         raise ValueError(f"u has shape {tuple(u.shape)}; this rule needs {(*batch, count)}")
     if concrete(u):
-        if u.dtype == object:  # numbers are checked; forking uniforms are in range by construction
+        # Among objects only numbers are checked: forking uniforms are in range by construction.
+        if u.dtype == object:
             bad = np.reshape(
                 [isinstance(v, (int, float, Fraction)) and not 0 <= v < 1 for v in u.flat], u.shape
             ).astype(bool)
@@ -268,6 +288,6 @@ def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Ar
 
 
 def concrete(w: Array) -> bool:
-    """Whether values can be read: false under a JAX transformation."""
+    """True if values can be read, which they cannot under a JAX transformation."""
     jax = sys.modules.get("jax")
     return jax is None or not isinstance(w, jax.core.Tracer)

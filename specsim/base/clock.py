@@ -1,7 +1,8 @@
 """The time that a judgement is charged: that of the wall, less what this thread waited for a processor.
 
-On a busy machine a budget of 60 seconds may take longer by the wall clock, and is worth as much as on a quiet one.
-JAX compiles and runs in threads of its own, for which this one waits: where JAX is loaded, all threads count.
+On a busy machine a budget of 60 seconds may take longer by the wall clock, and is worth as much as
+on a quiet one. JAX compiles and runs in threads of its own, for which this one waits: where JAX is
+loaded, all threads count.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import sys
 import time
 from pathlib import Path
 
-# Seconds for which a reading of the operating system's counter is used: reading it takes microseconds.
+# Seconds for which a reading of the operating system's
+# counter is used: reading it takes microseconds.
 STEP = 0.05
-# Part of the wall's time that is charged at least, so that a judgement ends on a machine that is never free.
+# Part of the wall's time that is charged at least, so that a
+# judgement ends on a machine that is never free.
 LEAST = 0.1
 # Its second number is the nanoseconds for which a thread was ready and had no processor (Linux).
 WAITED = "schedstat"
@@ -23,7 +26,7 @@ JAX = "jaxlib"
 
 
 class _Reading:
-    """The last reading: what the wall's clock said, what was waited until then, and what was charged."""
+    """The last reading: the wall's clock, and the seconds waited, used and charged until then."""
 
     wall = time.monotonic()
     waited = used = 0.0
@@ -40,9 +43,9 @@ def now() -> float:
     wall = time.monotonic()
     passed = wall - _Reading.wall
     if abs(passed) > STEP:
-        own, several = threads(Path("/proc/self"), JAX in sys.modules)
-        waited, used = math.fsum(map(seconds_waited, own)), time.process_time()
-        least = used - _Reading.used if several else 0.0
+        waiting, are_several = threads(Path("/proc/self"), JAX in sys.modules)
+        waited, used = math.fsum(map(seconds_waited, waiting)), time.process_time()
+        least = used - _Reading.used if are_several else 0.0
         _Reading.charged += charged(passed, waited - _Reading.waited, least)
         _Reading.wall, _Reading.waited, _Reading.used, passed = wall, waited, used, 0.0
     return _Reading.charged + passed
@@ -78,7 +81,8 @@ class _Used:
 def used_lately() -> float:
     """Seconds of the processor that this process had used at most `STEP` seconds ago.
 
-    To ask the system costs as much as a short call, and milliseconds where many threads are to be added up.
+    To ask the system costs as much as a short call, and milliseconds where many threads are to be
+    added up.
     """
     wall, process = time.monotonic(), os.getpid()
     if process != _Used.process or not 0 <= wall - _Used.wall < STEP:

@@ -1,4 +1,4 @@
-"""How far frequencies can be from their law: the one inequality behind every test of frequencies."""
+"""The largest distance of frequencies from their law: the inequality behind every test of frequencies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from specsim.types import Array
 def law_deviation(law: Array, runs: float, delta: float) -> float:
     """Total variation between a law (V,) and the frequencies of `runs` draws, exceeded with probability at most delta.
 
-    Its mean is at most 1/2 sum_v sqrt(p_v (1 - p_v) / N), and one draw moves it by at most 1/N: McDiarmid's inequality.
-    It holds for means of independent laws with this mean, too, as they vary less than draws.
+    Its mean is at most 1/2 sum_v sqrt(p_v (1 - p_v) / N), and one draw moves it by at most 1/N:
+    McDiarmid's inequality. It holds for means of independent laws with this mean, too, as they vary
+    less than draws.
 
     >>> round(law_deviation(np.array([0.5, 0.5]), 10_000, 1e-6), 4)
     0.0313

@@ -14,6 +14,7 @@ from specsim.types import Array
 LABEL_HEIGHT = 0.055
 # Inches of a picture that a record draws by itself.
 SIZE = (6.4, 4.0)
+# Grey of what is not the subject of a picture.
 MUTED = "0.45"
 
 
@@ -51,13 +52,16 @@ def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
 
 
 def label_lines(axes: Any, lines: Sequence[Line]) -> None:
-    """Write the label of each line beside its right end, none over another; a line that ends early has it there."""
+    """Write the label of each line at its right end, so that no label lies over another."""
+    # Lines that end before the others have their label just there.
     last = max((line.x[-1] for line in lines), default=0)
     for line in lines:
         if line.x[-1] < last:
             axes.annotate(
                 line.label, (line.x[-1], line.y[-1]), (5, -9), textcoords="offset points", fontsize=8, color=line.colour
             )
+    # Labels of the others stand in one column beside the
+    # axes, moved apart where they are too close.
     lines = sorted((line for line in lines if line.x[-1] == last), key=lambda line: line.y[-1])
     low, high = axes.get_ylim()
     left, right = axes.get_xlim()

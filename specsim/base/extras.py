@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 DISTRIBUTION = "specsim-llm"
-EXTRA = {  # the package that is imported -> the extra that installs it
+# The package that is imported -> the extra that installs it.
+EXTRA = {
     "cvxpy": "solve",
     "distributed": "sweep",
     "duckdb": "sweep",
@@ -24,7 +25,8 @@ EXTRA = {  # the package that is imported -> the extra that installs it
     "vl_convert": "report",
 }
 
-REQUIRED = {  # the package that is imported -> the name under which it is installed; no extra brings it
+# The package that is imported -> the name under which it is installed; no extra brings it.
+REQUIRED = {
     "array_api_compat": "array-api-compat",
     "numpy": "numpy",
     "pandas": "pandas",
@@ -35,7 +37,7 @@ REQUIRED = {  # the package that is imported -> the name under which it is insta
 
 
 def missing(error: ImportError, what: str = "this") -> str:
-    """One line of what `what` needs and which extra installs it; the error's own words if no extra would help.
+    """Return one line that says what `what` needs and which extra installs it; the error's text if no extra helps.
 
     >>> missing(ModuleNotFoundError("No module named 'torch'", name="torch.nn"), "specsim-real compare")
     'specsim-real compare needs torch: install the extra `real` (specsim-llm[real])'

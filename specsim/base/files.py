@@ -14,13 +14,14 @@ STANDARD_OUTPUT = Path("/dev/stdout")
 
 
 def check_writable(path: Path, ending: str = "") -> Path:
-    """The path, if a file can be written there; ValueError otherwise, before any work is done.
+    """Return the path if a file can be written there; ValueError otherwise, before any work is done.
 
-    Folders that are missing are made when the file is written. With `ending`, as ".png", a file must have it; what is
-    no regular file, as /dev/null, need not.
+    Folders that are missing are made when the file is written. With `ending`, as ".png", a file
+    must have it; a device or a pipe, as /dev/null, need not.
     """
     if path == STANDARD_OUTPUT:
         return path
+    # A file name, or a device or a pipe, which is written through.
     target = _followed(path)
     if target.is_dir():
         raise ValueError(f"output {path} is a directory; give a file name")
@@ -30,8 +31,10 @@ def check_writable(path: Path, ending: str = "") -> Path:
         return path
     if ending and path.suffix.lower() != ending:
         raise ValueError(f"output {path} must end in {ending}")
-    if target.exists() and not os.access(target, os.W_OK):  # a rename would replace it all the same
+    # A file that may not be written: a rename would replace it all the same.
+    if target.exists() and not os.access(target, os.W_OK):
         raise ValueError(f"output {path} cannot be written: Permission denied")
+    # A folder in which files can be made, or the nearest one above it that exists.
     folder = next(parent for parent in target.parents if os.path.lexists(parent))
     if not folder.is_dir():
         raise ValueError(f"output {path} cannot be written: {folder} is not a folder")
@@ -45,7 +48,8 @@ def check_writable(path: Path, ending: str = "") -> Path:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write to a temporary name beside the file, then rename; an OSError names the path.
 
-    A link is followed, and what is no regular file is written through: a rename would put a file in its place.
+    A link is followed. A device or a pipe is written through: a rename would put a file in its
+    place.
     """
     try:
         if path == STANDARD_OUTPUT:
@@ -57,11 +61,13 @@ def write_bytes(path: Path, data: bytes) -> None:
                 file.write(data)
         else:
             _replace(_followed(path), data)
-    except OSError as error:  # on a full disk, it would not
+    # On a full disk the error would not name the path.
+    except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _replace(path: Path, data: bytes) -> None:
+    """Write the data to a new file in the same folder, and rename it to the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".specsim.")
     try:
@@ -85,28 +91,31 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def _through(path: Path) -> bool:
-    """Whether a path names a device, a pipe, or what a process has open (/dev/stdout, even if that is a file)."""
+    """True if a path names a device, a pipe, or an open file of a process, as /dev/stdout does."""
     try:
-        regular = stat.S_ISREG(path.stat().st_mode)
-    except OSError:  # missing, or a link to nothing yet
+        is_regular = stat.S_ISREG(path.stat().st_mode)
+    # The file is missing, or a link leads to nothing yet.
+    except OSError:
         return False
-    opened = os.path.realpath(path.parent).startswith("/proc/") or (path.is_symlink() and path.parent == Path("/dev"))
-    return not regular or opened
+    in_proc = os.path.realpath(path.parent).startswith("/proc/")
+    in_dev = path.is_symlink() and path.parent == Path("/dev")
+    return not is_regular or in_proc or in_dev
 
 
 def _followed(path: Path) -> Path:
-    """The file that a link leads to, through every link on the way."""
+    """Return the file that a link leads to, through every link on the way."""
     try:
         path.stat()
     except FileNotFoundError:
         pass
-    except OSError as error:  # links in a circle, a name too long, a file where a folder should be
+    # Links in a circle, a name too long, a file where a folder should be.
+    except OSError as error:
         raise ValueError(f"output {path} cannot be written: {error.strerror}") from None
     return Path(os.path.realpath(path))
 
 
 def _mode(path: Path) -> int:
-    """What the file has already; else that of any new file, not mkstemp's private one."""
+    """Return the mode that the file has; for a new one that of any new file, not mkstemp's private mode."""
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)

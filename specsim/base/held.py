@@ -1,7 +1,7 @@
-"""Small arrays that follow from a shape alone, copied once to where they are used.
+"""Small arrays that depend on a shape alone, copied once to the device that uses them.
 
-What a GPU captures may not copy from the host. Whatever is known of a tree's shape is therefore copied in the run that
-goes before a capture, and found here by the capture itself.
+A program that a GPU captures may not copy from the host. Arrays that depend on a tree's shape are
+therefore copied in the run before a capture, and the capture reads these copies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HELD: dict[tuple[bytes, str, tuple[int, ...], str], Array] = {}
 
 
 def held(w: Array, like: Array) -> Array:
-    """A NumPy array as one of the kind of `like`, where that lies."""
+    """Return a NumPy array in the library and on the device of `like`."""
     if not is_numpy_array(w) or is_numpy_array(like):
         return w
     if not is_torch_array(like):
@@ -25,7 +25,8 @@ def held(w: Array, like: Array) -> Array:
     if key not in _HELD:
         import torch
 
-        with torch.inference_mode(False):  # usable with gradients as well as without
+        # Outside of inference mode the copy can be used with gradients, too.
+        with torch.inference_mode(False):
             _HELD[key] = torch.asarray(w.copy(), device=device(like))
     return _HELD[key]
 

@@ -32,6 +32,7 @@ def ratio_error(top: Array, bottom: Array) -> float:
     n, total = len(top), float(bottom.sum())
     if n < 2 or not total:
         return 1.0
+    # Residuals of the pairs about the line through the ratio.
     off = top - bottom * (float(top.sum()) / total)
     return math.sqrt(n / (n - 1) * float(off @ off)) / total
 
@@ -62,11 +63,13 @@ def jackknife_ratio(top: Array, bottom: Array) -> RatioEstimate:
     r"""Return sum(top) / sum(bottom) over independent clusters, with the jackknife's error.
 
     .. math:: \mathrm{se}^2 = \frac{n - 1}{n} \sum_i d_i^2, \qquad
-        d_i = \frac{T - t_i}{B - b_i} - \overline{d}, \qquad \nu = \min\Big(n - 1, \frac{n}{\kappa - 1}\Big)
+        d_i = \frac{T - t_i}{B - b_i} - \overline{d}, \qquad \nu = \min\Big(n - 1,
+        \frac{n}{\kappa - 1}\Big)
 
-    The degrees of freedom fall with the kurtosis of the d_i, because a variance that rests on a few large clusters is
-    itself uncertain. A variance has 2 n / (kappa - 1) of them; half as many are taken, since a sample's kurtosis is too
-    small on average. On public traces, 95 % intervals from 10 to 100 requests then cover 94 to 97 %.
+    The degrees of freedom fall with the kurtosis of the d_i, because a variance that rests on a few
+    large clusters is itself uncertain. A variance has 2 n / (kappa - 1) of them; half as many are
+    taken, since a sample's kurtosis is too small on average. On public traces, 95 % intervals from
+    10 to 100 requests then cover 94 to 97 %.
 
     >>> import numpy as np
     >>> estimate = jackknife_ratio(np.array([2.0, 3.0, 4.0]), np.array([1.0, 1.0, 1.0]))
@@ -93,27 +96,34 @@ def jackknife(value: float, without: Array) -> RatioEstimate:
     return RatioEstimate(value, math.sqrt((n - 1) / n * squares), max(freedom, 1))
 
 
-def clustered_wilson(kept: Array, tried: Array, z: float) -> tuple[float, float]:
-    """Wilson's interval for sum(kept) / sum(tried), for as many trials as would be worth as much if independent.
+def clustered_wilson(accepted: Array, tried: Array, z: float) -> tuple[float, float]:
+    """Wilson's interval for sum(accepted) / sum(tried) over sequences, with the effective number of trials.
 
-    Counts of one sequence share contexts: where they spread more between sequences than coin flips do, the number of
-    trials is divided by the ratio of the variances.
+    Counts of one sequence share contexts: where they spread more between sequences than coin flips
+    do, the number of trials is divided by the ratio of the variances.
     """
     total = float(tried.sum())
     if not total or math.isinf(z):
         return 0.0, 1.0
-    share = float(kept.sum()) / total
-    coins = share * (1 - share) / total
-    worth = total / max(1.0, ratio_error(kept, tried) ** 2 / coins) if coins else total
-    return wilson(share * worth, worth, z)
+    share = float(accepted.sum()) / total
+    # The variance of independent trials, and how much larger that of the sequences is.
+    independent = share * (1 - share) / total
+    if not independent:
+        return wilson(share * total, total, z)
+    inflation = max(1.0, ratio_error(accepted, tried) ** 2 / independent)
+    effective = total / inflation
+    return wilson(share * effective, effective, z)
 
 
-def wilson(kept: float, tried: float, z: float) -> tuple[float, float]:
+def wilson(accepted: float, tried: float, z: float) -> tuple[float, float]:
     """Wilson's interval for a share of independent trials, z standard errors to each side."""
     if not tried:
         return 0.0, 1.0
-    share = kept / tried
+    share = accepted / tried
     center = (share + z * z / (2 * tried)) / (1 + z * z / tried)
     half = z * math.sqrt(share * (1 - share) / tried + (z / (2 * tried)) ** 2) / (1 + z * z / tried)
-    # The ends are 0 and 1 exactly where nothing, or everything, was kept; rounding would miss them.
-    return 0.0 if share == 0 else max(center - half, 0.0), 1.0 if share == 1 else min(center + half, 1.0)
+    # The ends are 0 and 1 exactly where nothing, or
+    # everything, was accepted; rounding would miss them.
+    low = 0.0 if share == 0 else max(center - half, 0.0)
+    high = 1.0 if share == 1 else min(center + half, 1.0)
+    return low, high

@@ -30,7 +30,7 @@ def whole_numbers(text: str, name: str, least: int, most: int) -> tuple[int, ...
 
 
 def distinct_numbers(text: str, name: str, least: int, most: int) -> tuple[int, ...]:
-    """Return the numbers of such a list; ValueError if one is there twice.
+    """Return the numbers of a list as `whole_numbers` reads it; ValueError if one is there twice.
 
     >>> distinct_numbers("1-4,8", "gamma", 1, 100)
     (1, 2, 3, 4, 8)

@@ -10,7 +10,8 @@ from typing import IO, Any
 
 try:
     import fcntl
-except ImportError:  # Windows has none; there runs are merged by their keys alone
+# Windows has none; there runs are merged by their keys alone.
+except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 
@@ -28,13 +29,14 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # before it is let go: whoever opens it then sees that it is gone
+        # Remove the lock before letting it go: another run that opens it then sees that it is gone.
+        with suppress(OSError):
             lock.unlink()
         file.close()
 
 
 def _opened(lock: Path, path: Path) -> IO[Any] | None:
-    """The lock, held; None where the file system knows none."""
+    """Open the lock and hold it; None where the file system has no locks."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     while True:
         file = lock.open("a+", encoding="utf-8")
@@ -47,13 +49,15 @@ def _opened(lock: Path, path: Path) -> IO[Any] | None:
             raise ValueError(
                 f"output {path} is being written by another run (process {holder}): wait until it ends, or give another"
             ) from None
-        except OSError:  # some file systems have no locks
+        # Some file systems have no locks.
+        except OSError:
             file.close()
             return None
+        # The lock counts if its file is still there: its last holder may just have removed it.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
                 file.truncate(0)
                 file.write(str(os.getpid()))
                 file.flush()
                 return file
-        file.close()  # its holder has just ended, and removed it
+        file.close()

@@ -1,4 +1,4 @@
-"""Parquet files of sweeps: what a file says of itself, and its rows. Needs pyarrow (extra `sweep`)."""
+"""Parquet files of sweeps: their metadata and their rows. Needs pyarrow (extra `sweep`)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from specsim.base import extras
 from specsim.base.reading import parsed_json
 
 SCHEMA = "specsim-sweep/1"
-MARK = b"specsim"  # key of the file's metadata
+# Key of a sweep in the metadata of the file.
+MARK = b"specsim"
 
 
 def marked(path: Path) -> dict[str, Any]:
-    """What a file says of itself: its schema, kind of study, version, and whether it is complete.
+    """Return the metadata of a file: its schema, kind of study, version, and whether it is complete.
 
     ValueError, in one line, if it cannot be read or is no file of a sweep.
     """
@@ -21,9 +22,10 @@ def marked(path: Path) -> dict[str, Any]:
         from pyarrow import ArrowException, parquet
     try:
         with path.open("rb") as file:
-            said = parsed_json((parquet.read_schema(file).metadata or {})[MARK], "the metadata")
-        if said["schema"] == SCHEMA and all(isinstance(said[name], str) for name in ("kind", "version")):
-            return dict(said)
+            metadata = parsed_json((parquet.read_schema(file).metadata or {})[MARK], "the metadata")
+        has_texts = all(isinstance(metadata[name], str) for name in ("kind", "version"))
+        if metadata["schema"] == SCHEMA and has_texts:
+            return dict(metadata)
     except (ArrowException, KeyError, ValueError, TypeError, RecursionError):
         pass
     except OSError as error:
@@ -33,15 +35,15 @@ def marked(path: Path) -> dict[str, Any]:
 
 
 def table(path: Path, columns: list[str] | None = None) -> Any:
-    """The rows of a file, as a table of pyarrow.
+    """Return the rows of a file as a table of pyarrow.
 
-    Read on this thread alone, from memory: a thread that Arrow is still starting aborts a process that
-    ends just then (Arrow's issues 34314 and 39862).
+    Read on this thread alone, from memory: a thread that Arrow is still starting aborts a process
+    that ends just then (Arrow's issues 34314 and 39862).
     """
     with extras.needed(f"reading {path.name}"):
         from pyarrow import ArrowException, BufferReader, parquet
     try:
-        # Its pages carry checksums: bytes that were changed would else be read as other numbers, without a word.
+        # Pages carry checksums; without this check, damaged bytes would be read as other numbers.
         file = parquet.ParquetFile(BufferReader(path.read_bytes()), page_checksum_verification=True)
         return file.read(columns, use_threads=False)
     except (ArrowException, OSError) as error:

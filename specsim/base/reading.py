@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# Most bytes of a file of numbers that people write: counts, hazards, the record of a comparison, a text.
+# Most bytes of a file of numbers that people write: counts,
+# hazards, the record of a comparison, a text.
 MOST_BYTES = 1 << 28
 POSIX = os.name == "posix"
-CHUNK = 1 << 20  # bytes read at a time
+# Bytes read at a time.
+CHUNK = 1 << 20
 # Milliseconds that a named pipe may be without anybody who writes to it.
 PIPE_WAIT = 2000
-# Byte order marks and what they stand for. That of UTF-32 begins with that of UTF-16, so it comes first.
+# Byte order marks and what they stand for. That of UTF-32
+# begins with that of UTF-16, so it comes first.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -48,7 +51,8 @@ BINARY = (
 def read_bytes(path: Path, most: int) -> bytes:
     """Return what a file holds; ValueError, before it is read, if that is more than `most` bytes.
 
-    A pipe is read up to the limit. A device other than a terminal is refused, for it may have no end.
+    A pipe is read up to the limit. A device other than a terminal is refused, for it may have no
+    end.
     """
     data = b"".join(_chunks(path, most))
     if len(data) > most:
@@ -103,7 +107,8 @@ def parsed_json(text: str | bytes, place: str) -> Any:
     except UnicodeDecodeError:
         raise ValueError(f"{place} is no JSON: it is not UTF-8 text") from None
     except ValueError as error:
-        if str(error).startswith("Exceeds the limit"):  # Python's, on digits
+        # Python limits the digits of a number.
+        if str(error).startswith("Exceeds the limit"):
             raise ValueError(f"{place} is no JSON: it has a number of more than 4,300 digits") from None
         raise
 
@@ -122,6 +127,7 @@ def check_whole_numbers(value: Any, place: str) -> None:
             raise ValueError(f"{where} is {json.dumps(entry)[:40]}; give a whole number of at least 0")
 
 
+# How the lines of a stream of events begin that carry a value.
 EVENT = "data:"
 
 
@@ -133,7 +139,8 @@ def is_stream(text: str) -> bool:
 def json_values(text: str, place: str) -> list[Any]:
     """Return the values of a JSON list, or of JSON lines, one value each; a single value is a list of one.
 
-    Lines of a stream of events (`data: {...}`, as `curl` shows an answer that is streamed) are JSON lines, too.
+    Lines of a stream of events (`data: {...}`, as `curl` shows an answer that is streamed) are JSON
+    lines, too.
     """
     if is_stream(text):
         events = [line.strip() for line in text.splitlines()]
@@ -151,15 +158,17 @@ def json_values(text: str, place: str) -> list[Any]:
 
 
 def _object(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return the entries of a JSON object as a dictionary; ValueError if a key stands twice."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{place} has the key {twice[:40]!r} twice; leave out what is not to be read")
-    return found
+    return entries
 
 
 def _line(path: Path, line: bytes, number: int, most: int) -> str:
+    """Return the text of one line; ValueError if it is too long or no UTF-8."""
     if len(line) > most:
         raise ValueError(f"{path.name}, line {number} has {len(line)} bytes, more than the {most} that are read")
     try:
@@ -170,6 +179,7 @@ def _line(path: Path, line: bytes, number: int, most: int) -> str:
 
 def _chunks(path: Path, most: int | None) -> Iterator[bytes]:
     """Yield a file piece by piece, until its end or the first piece beyond `most` bytes."""
+    # Refuse what is no file: a folder, or a device that may have no end.
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     # Without O_NONBLOCK, opening a pipe would wait for somebody who writes to it.
@@ -183,6 +193,7 @@ def _chunks(path: Path, most: int | None) -> Iterator[bytes]:
         if stat.S_ISFIFO(state.st_mode) and POSIX:
             yield _first_byte(handle, path)
             os.set_blocking(handle, True)
+        # Read on, beyond the limit by one piece at most.
         size = 0
         while (chunk := file.read(CHUNK)) and (most is None or size <= most):
             size += len(chunk)
@@ -197,7 +208,8 @@ def _may_end(handle: int) -> bool:
 def _first_byte(handle: int, path: Path) -> bytes:
     """Wait until a pipe has somebody who writes to it, and return what was read meanwhile; ValueError if nobody comes.
 
-    Reading an empty pipe fails where a writer has written nothing yet, and gives nothing where there is no writer.
+    Reading an empty pipe fails where a writer has written nothing yet, and gives nothing where
+    there is no writer.
     """
     try:
         start = os.read(handle, 1)

@@ -1,7 +1,7 @@
 """How a result is shown: one line in Python, an HTML table in a notebook, and a table of pandas.
 
-`result` gives a frozen record these three. A record inside a record gives a column for each of its fields, as in
-`speedup.low`; so does a dictionary.
+`result` gives a frozen record these three. A record inside a record gives a column for each of its
+fields, as in `speedup.low`; so does a dictionary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from specsim.base import extras
 
 Record = TypeVar("Record")
 
-# The most numbers of an array, and characters of a text, that one line has for a field that is not the answer.
+# The most numbers of an array, and characters of a text, that
+# one line has for a field that is not the answer.
 _MOST_NUMBERS = 8
 _MOST_CHARACTERS = 60
 
@@ -24,8 +25,9 @@ _MOST_CHARACTERS = 60
 def result(*answer: str, rows: Callable[[Any], Sequence[Any]] | None = None) -> Callable[[type[Record]], type[Record]]:
     """Return a class decorator that gives a record `__repr__`, `_repr_html_` and `to_pandas`.
 
-    `answer` names the fields or properties that stand first and are never left out. `rows` returns the rows of the
-    record's table, each a record or a dictionary; without it the record itself is the one row.
+    `answer` names the fields or properties that stand first and are never left out. `rows` returns
+    the rows of the record's table, each a record or a dictionary; without it the record itself is
+    the one row.
 
     >>> from typing import NamedTuple
     >>> @result("speedup")

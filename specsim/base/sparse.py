@@ -1,9 +1,10 @@
 """Laws of a few tokens (specsim.types.Law): checked, and run on the union of their tokens instead of the vocabulary.
 
-Rules and bounds treat all tokens alike, and a token that both laws lack takes no part in them. So rows over V tokens
-are the same problem as rows over the union of their ids, whose width depends on shapes alone. Where order matters
-(cdfs, ties) tokens stand in the order of their ids, and so do the places of the union: the same token comes out. Places
-left over, where ids coincide, have probability 0 and come last.
+Rules and bounds treat all tokens alike, and a token that both laws lack takes no part in them. So
+rows over V tokens are the same problem as rows over the union of their ids, whose width depends on
+shapes alone. Where order matters (cdfs, ties) tokens stand in the order of their ids, and so do the
+places of the union: the same token comes out. Places left over, where ids coincide, have
+probability 0 and come last.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Union(NamedTuple):
 
 
 def checked(law: Law, ids_name: str, values_name: str) -> Law:
-    """The law with ids and values as arrays of one library; ValueError naming what makes it none."""
+    """The law with ids and values as arrays of one library; ValueError, which names the entry, if it is no law."""
     values = check.law(law.values, values_name)
     vocab = check.integer(law.vocab, "vocab", 1) if check.concrete(law.vocab) else law.vocab
     ids = check.tokens(law.ids, ids_name, vocab, values, low=-1)
@@ -37,10 +38,12 @@ def checked(law: Law, ids_name: str, values_name: str) -> Law:
         )
     if check.concrete(ids) and check.concrete(values):
         xp = array_namespace(values)
-        ghost = (ids < 0) & (values != 0)
-        if bool(xp.any(ghost)):
-            where, entry = check.first_bad(values, ghost)
+        # Unused places have no probability.
+        is_ghost = (ids < 0) & (values != 0)
+        if bool(xp.any(is_ghost)):
+            where, entry = check.first_bad(values, is_ghost)
             raise ValueError(f"{values_name}{where} is {entry} where {ids_name} is -1, which stands for no token")
+        # No token is listed twice.
         ascending = xp.sort(ids, axis=-1)
         again = (ascending[..., 1:] == ascending[..., :-1]) & (ascending[..., 1:] >= 0)
         if bool(xp.any(again)):
@@ -50,28 +53,34 @@ def checked(law: Law, ids_name: str, values_name: str) -> Law:
 
 
 def dense(law: Law, vocab: int) -> Array:
-    """Rows over the vocabulary (..., vocab)."""
-    unused = law.ids < 0
-    return _scatter(law.values, array_namespace(law.values).where(unused, vocab, law.ids), vocab + 1)[..., :-1]
+    """The law as rows over the vocabulary (..., vocab)."""
+    # Unused places write to one column more, which is cut off.
+    index = array_namespace(law.values).where(law.ids < 0, vocab, law.ids)
+    return _scatter(law.values, index, vocab + 1)[..., :-1]
 
 
 def rows(p: Any, q: Any, axes: int = 1, *, whole: bool = False) -> tuple[Any, Any, Union | None]:
-    """Two Laws as compact rows and what their places stand for; anything else as it is, a Law beside it made dense.
+    """Rows of p and q, and the union whose places they have: compact for two Laws; else dense, and None.
 
-    `axes` is the number of trailing axes that share one union: 1 for rows, 2 for blocks of rows. `whole` makes two
-    Laws dense, too.
+    `axes` is the number of trailing axes that share one union: 1 for rows, 2 for blocks of rows.
+    `whole` makes two Laws dense, too.
     """
-    sparse = [checked(w, f"{n}.ids", f"{n}.values") if isinstance(w, Law) else None for n, w in (("p", p), ("q", q))]
-    if sparse[0] is None or sparse[1] is None:
-        p = p if sparse[0] is None else dense(sparse[0], _vocabulary(sparse[0], q, "p", "q"))
-        q = q if sparse[1] is None else dense(sparse[1], _vocabulary(sparse[1], p, "q", "p"))
+    p_law = checked(p, "p.ids", "p.values") if isinstance(p, Law) else None
+    q_law = checked(q, "q.ids", "q.values") if isinstance(q, Law) else None
+    # Rows stay as they are, and a Law beside them is made dense.
+    if p_law is None or q_law is None:
+        if p_law is not None:
+            p = dense(p_law, _vocabulary(p_law, q, "p", "q"))
+        if q_law is not None:
+            q = dense(q_law, _vocabulary(q_law, p, "q", "p"))
         return p, q, None
     if whole:
-        return dense(sparse[0], sparse[0].vocab), dense(sparse[1], sparse[1].vocab), None
-    return _compact(sparse[0], sparse[1], axes)
+        return dense(p_law, p_law.vocab), dense(q_law, q_law.vocab), None
+    return _compact(p_law, q_law, axes)
 
 
 def _vocabulary(law: Law, other: Any, name: str, name_of_other: str) -> int:
+    """Number of tokens of the rows beside a Law; ValueError if the Law has another vocabulary."""
     vocab = int(check.law(other, name_of_other).shape[-1])
     if check.concrete(law.vocab) and law.vocab != vocab:
         raise ValueError(f"{name} has {law.vocab} tokens and {name_of_other} has {vocab}: the vocabularies differ")
@@ -79,36 +88,43 @@ def _vocabulary(law: Law, other: Any, name: str, name_of_other: str) -> int:
 
 
 def _compact(p: Law, q: Law, axes: int) -> tuple[Array, Array, Union]:
+    """Rows (..., W) of two Laws over the union of their tokens, and that union; the last `axes` axes share one."""
+    # Check that the laws fit together.
     if check.concrete(p.vocab) and check.concrete(q.vocab) and p.vocab != q.vocab:
         raise ValueError(f"p has {p.vocab} tokens and q has {q.vocab}: the vocabularies differ")
     check.one_kind(p.values, q.values, p.values, q.values, ("p", "q"))
     if min(w.ids.ndim for w in (p, q)) < axes:
         raise ValueError(f"p and q must have at least {axes} axes, got {tuple(p.ids.shape)} and {tuple(q.ids.shape)}")
+    # All ids of both laws in one row, unused ones last.
     xp = array_namespace(p.ids, q.ids)
     batch = check.leading("p and q", *(w.ids.shape[:-axes] for w in (p, q)))
     ids = [xp.broadcast_to(w.ids, (*batch, *w.ids.shape[-axes:])) for w in (p, q)]
     every = xp.concat([xp.reshape(w, (*batch, -1)) for w in ids], axis=-1)
-    every = xp.where(every < 0, p.vocab, every)  # what is not used comes last
+    every = xp.where(every < 0, p.vocab, every)
+    # Sort them, number the different ones, and go back: the place of each id in the union.
     order = xp.argsort(every, axis=-1)
     ascending = xp.take_along_axis(every, order, axis=-1)
     new = xp.astype(ascending[..., 1:] != ascending[..., :-1], every.dtype)
     number = xp.concat([0 * every[..., :1], xp.cumulative_sum(new, axis=-1)], axis=-1)
-    places = xp.take_along_axis(number, xp.argsort(order, axis=-1), axis=-1)  # of each id
+    places = xp.take_along_axis(number, xp.argsort(order, axis=-1), axis=-1)
+    # The ids of the union; places left over hold -1.
     width = every.shape[-1]
-    union = _scatter(xp.where(every < p.vocab, every + 1, 0), places, width) - 1  # what nobody writes to holds -1
+    union = _scatter(xp.where(every < p.vocab, every + 1, 0), places, width) - 1
+    # The values of each law at its places.
     compact, start = [], 0
-    for law, own in zip((p, q), ids, strict=True):
-        size = math.prod(own.shape[-axes:])
-        place = xp.reshape(places[..., start : start + size], own.shape)
-        compact.append(_scatter(xp.broadcast_to(law.values, own.shape), place, width))
+    for law, law_ids in zip((p, q), ids, strict=True):
+        size = math.prod(law_ids.shape[-axes:])
+        place = xp.reshape(places[..., start : start + size], law_ids.shape)
+        compact.append(_scatter(xp.broadcast_to(law.values, law_ids.shape), place, width))
         start += size
     return compact[0], compact[1], Union(union, p.vocab)
 
 
 def _scatter(values: Array, index: Array, width: int) -> Array:
     """Rows (..., width) that hold `values` (..., k) at `index`, and 0 elsewhere."""
-    xp, one = array_namespace(values, index), values[..., :1]
-    zero = 0 * one if arrays.is_exact(values) else xp.zeros_like(one)  # a Fraction's 0 is a Fraction
+    # Zeros of the kind of `values`: a Fraction's 0 is a Fraction.
+    xp, column = array_namespace(values, index), values[..., :1]
+    zero = 0 * column if arrays.is_exact(values) else xp.zeros_like(column)
     out = xp.broadcast_to(zero, (*values.shape[:-1], width))
     if is_jax_array(values):
         return xp.put_along_axis(out, index, values, axis=-1, inplace=False)
@@ -120,7 +136,7 @@ def _scatter(values: Array, index: Array, width: int) -> Array:
 
 
 def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
-    """Drafts (..., n) as places of the union; ValueError for one that is not there. -1 stays -1, if low allows it."""
+    """Drafts (..., n) as places of the union; ValueError for one that is not in it. -1 stays -1, if `low` allows it."""
     if union is None:
         return drafts
     ids = union.ids
@@ -130,9 +146,11 @@ def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
     if x.ndim == 0:
         return x
     check.leading("p, q and drafts", ids.shape[:-1], x.shape[:-1])
+    # The place of a token is the number of ids below it.
     xp = array_namespace(x)
     ids = ids[..., None, :]
     place = xp.sum(xp.astype((ids >= 0) & (ids < x[..., None]), x.dtype), axis=-1)
+    # Refuse a draft whose place has another token.
     if check.concrete(x) and check.concrete(ids):
         last = ids.shape[-1] - 1
         place = xp.where(place < last, place, last)
@@ -144,7 +162,7 @@ def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
 
 
 def tokens(union: Union | None, places: Array, axes: int = 0) -> Array:
-    """What the places stand for; `axes` of them share the tokens of a row, as the drafts of a position do."""
+    """The token ids at places of the union; `axes` axes of places share one row, as drafts of a position do."""
     if union is None:
         return places
     ids = check.like(union.ids, places)
@@ -152,5 +170,5 @@ def tokens(union: Union | None, places: Array, axes: int = 0) -> Array:
 
 
 def law(union: Union | None, values: Array | None) -> Any:
-    """Compact rows as a Law."""
+    """Return compact rows as a Law over the tokens of the union; other values as they are."""
     return values if union is None or values is None else Law(union.ids, values, union.vocab)

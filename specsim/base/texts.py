@@ -1,4 +1,4 @@
-"""What every process is written in: the rows a pass has to give, texts with places to write, groups of texts alike."""
+"""Tools that every process uses: rows that a pass must give, texts to write into, groups of texts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Whose = Literal["target", "draft"]
 
 
 class Asked(NamedTuple):
-    """The rows that one pass has to give: of `model`, p(. at places | those tokens that are seen).
+    """The rows that one pass must give: the laws of `model` at `places`, given the tokens that each place sees.
 
-    tokens (b, N): the texts, tentative tokens included. places (b, n): whose laws. seen (b, n, N): which positions each
-    of them looks at. A pass over no places is none.
+    tokens (b, N): the texts, tentative tokens included. places (b, n): the positions whose laws are
+    asked for. seen (b, n, N): the positions that each of them looks at. With no places there is no
+    pass.
     """
 
     tokens: Array
@@ -29,29 +30,33 @@ class Asked(NamedTuple):
 
 
 def before(places: Array, length: int) -> Array:
-    """Every position left of each place (b, n): what a model that reads from left to right sees."""
+    """Mask (b, n, N) of the positions left of each place (b, n), which a left-to-right model sees."""
     return np.arange(length) < places[..., None]
 
 
 def alike(keys: Array, live: Array) -> Iterator[tuple[int, Array]]:
-    """(key, the texts that have it) of the texts (b,) that are live: a rule takes blocks of one length at a time."""
+    """Yield each key (b,) of the live texts with the numbers of the texts that have it.
+
+    A rule takes blocks of one length at a time; the key is that length.
+    """
     for key in np.unique(keys[live]):
         yield int(key), np.flatnonzero(live & (keys == key))
 
 
 def host(numbers: Array) -> Array:
-    """Counts as NumPy's, from whatever library a rule ran on: they say what runs next."""
+    """Counts as NumPy integers, from whatever library a rule ran on: control flow needs them."""
     return np.asarray(numbers.cpu() if hasattr(numbers, "cpu") else numbers).astype(np.int64)
 
 
 def verified(rule: ModuleType, p: Array, q: Array, drafts: Array, u: Array) -> tuple[Array, Array]:
-    """What a chain rule says of drafts (n, size): how many are kept (n,), and the token behind them (n,)."""
-    kept, token = rule.verify(rule.prepare(p, q), drafts, u[:, : int(rule.uniforms(drafts.shape[1]))])
-    return host(kept), token
+    """Run a chain rule on drafts (n, size): the number of accepted drafts (n,), and the token after them (n,)."""
+    number = int(rule.uniforms(drafts.shape[1]))
+    num_accepted, token = rule.verify(rule.prepare(p, q), drafts, u[:, :number])
+    return host(num_accepted), token
 
 
 def copied(w: Array) -> Array:
-    """An array of its own, to write into."""
+    """Return a copy of an array, to write into."""
     return array_namespace(w).asarray(w, copy=True)
 
 
@@ -61,7 +66,7 @@ def empty_text(batch: int, length: int) -> Array:
 
 
 def tokens_like(numbers: Array, like: Array) -> Array:
-    """NumPy's integers or flags in the library of `like`, on its device."""
+    """Return NumPy integers or flags in the library of `like`, on its device."""
     if isinstance(like, np.ndarray):
         return numbers
     return array_namespace(like).asarray(numbers, device=array_api_compat.device(like))

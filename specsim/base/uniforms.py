@@ -13,8 +13,8 @@ from specsim.types import Array
 def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array:
     """Uniforms that depend on nothing but their key.
 
-    A counter-based generator: streams of different keys do not overlap, and no number is used twice as long as a
-    position starts at most one block of its sequence.
+    A counter-based generator: streams of different keys do not overlap, and no number is used twice
+    as long as a position starts at most one block of its sequence.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array
 
 
 def keyed_stream(seed: int, sequence: int) -> Callable[[int, int], Array]:
-    """`keyed_uniforms` of one sequence, for a loop that asks often: (position, count) -> uniforms, unchecked."""
+    """Return the function (position, count) -> `keyed_uniforms` of one sequence, unchecked, for use in loops."""
     for name, value in (("seed", seed), ("sequence", sequence)):
         check.integer(value, name, 0, limits.MAX_KEY)
     bits = np.random.Philox(key=np.array([seed, sequence], dtype=np.uint64))
@@ -56,7 +56,8 @@ def keyed_stream(seed: int, sequence: int) -> Callable[[int, int], Array]:
 
     def draw(position: int, count: int) -> Array:
         state["state"]["counter"] = np.array([0, 0, 0, position], dtype=np.uint64)
-        bits.state = state  # the buffer of the fresh state is empty: nothing is left over from another position
+        # The buffer of the fresh state is empty, so no number of another position is left in it.
+        bits.state = state
         return generator.random(count)
 
     return draw

@@ -18,7 +18,7 @@ def unknown(argument: str, name: object, known: Iterable[str], heading: str = "k
 
 
 def unknown_of_kinds(argument: str, name: object, kinds: Mapping[str, Iterable[str]]) -> ValueError:
-    """Return such an error for known names of several kinds; `kinds` maps a heading to its names.
+    """Return the error of `unknown` for known names of several kinds; `kinds` maps a heading to its names.
 
     Examples
     --------

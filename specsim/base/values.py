@@ -1,4 +1,4 @@
-"""The front door for single values: one number, one record; and how a value is written in a message."""
+"""Checks of single values, one number or one record, and how a value is written in a message."""
 
 from __future__ import annotations
 
@@ -29,41 +29,48 @@ def integer(value: Any, name: str, minimum: int, most: int = limits.MAX_INTEGER)
 def scalar(value: Any, name: str, allowed: str) -> Any:
     """One number inside an interval written as in mathematics, "(0, 1]"; rationals stay exact, others become float."""
     if is_array_api_obj(value) and value.shape == ():
-        value = (unmasked(value, name) if isinstance(value, np.ndarray) else value).item()
+        if isinstance(value, np.ndarray):
+            value = unmasked(value, name)
+        value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be one number, got {shown(value)}")
+    # Rationals stay exact, as long as they are in the range of floats.
     try:
         value = value if isinstance(value, Rational) and math.isfinite(float(value)) else float(value)
     except OverflowError:
         raise ValueError(f"{name} is {shown(value)}, which is beyond the range of floats") from None
+    # A parenthesis leaves the end of the interval out, a bracket has it.
     low, high = (float(end) for end in allowed[1:-1].split(","))
-    above = value > low if allowed[0] == "(" else value >= low
-    below = value < high if allowed[-1] == ")" else value <= high
-    if not (above and below):
+    is_above = value > low if allowed[0] == "(" else value >= low
+    is_below = value < high if allowed[-1] == ")" else value <= high
+    if not (is_above and is_below):
         raise ValueError(f"{name} is {value}; it must lie in {allowed}")
     return value
 
 
 def record(value: Any, name: str, kind: type[Kind]) -> Kind:
-    """A record of the kind that is asked for."""
+    """Return the value if it is a record of that kind; TypeError otherwise."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}, got {shown(value)}")
     return value
 
 
 def shown(value: Any) -> str:
-    """How a value is written in a message: on one line, and not at any length."""
-    if isinstance(value, (np.str_, np.bytes_)):  # an entry of an array of texts: to the user a text
+    """Return a value as a message shows it: on one line of at most 80 characters."""
+    # An entry of an array of texts is a text to the user.
+    if isinstance(value, (np.str_, np.bytes_)):
         value = value.item()
-    huge = isinstance(value, int) and abs(value) > 1 << 99  # Python refuses to write thousands of digits
-    text = f"an integer of {value.bit_length()} bits" if huge else repr(value)
+    # Python refuses to write thousands of digits.
+    is_huge = isinstance(value, int) and abs(value) > 1 << 99
+    text = f"an integer of {value.bit_length()} bits" if is_huge else repr(value)
     line = " ".join(text.split())
     return line if len(line) <= 80 else f"{line[:77]}..."
 
 
 def unmasked(value: Array, name: str) -> Array:
     """A NumPy array without a mask; TypeError where an entry is masked."""
-    if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):  # numpy.ma takes time to import
+    # The type is asked first: numpy.ma takes time to import.
+    if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):
         return value
     mask = np.ma.getmaskarray(value)
     if mask.any():
