@@ -1,1 +1,1 @@
-"""Tools that every other folder uses: checks of input, arrays of any library, sparse rows, uniforms, files, intervals."""
+"""Tools that every folder uses: checks of input, arrays of any library, sparse rows, uniforms, files, intervals."""
