@@ -1,4 +1,4 @@
-"""The folder is the registry: rules, and modules of the other families, are found by listing their package."""
+"""Find rules, and modules of the other families, by listing their package: the folder is the registry."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ FAMILIES = {
     "control": "specsim.control", "objective": "specsim.objective",
 }  # fmt: skip
 CALLED = {"draft": "scheme", "process": "process", "control": "controller", "objective": "objective"}  # others: rules
-# What a whole family takes: none of it is a parameter of one module's own.
+# Arguments that a whole family takes, which are therefore no parameters of one module.
 NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws", "length", "batch", "log_q", "tokens")
-# The name by which a module of a family is known; a chain rule has none of them. A process also has `start`.
+# The name by which a module of a family is known; chain rules have none. Processes also have `start`.
 KNOWN_BY = {
     "CHILDREN": "tree", "propose": "coupled", "DRAFTS": "step", "draw": "draft", "ask": "process", "more": "control",
     "loss": "objective",
 }  # fmt: skip
-TAKEN_BY = {"num_drafts": "step", "tree": "tree"}  # parameters of `prepare`
-OPTIONAL = ("acceptance", "bias", "survival", "continuation", "left_over", "scales")  # functions asked for
-TAKES = {"process": "start", "control": "start", "objective": "loss"}  # others: `prepare`
-Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
+TAKEN_BY = {"num_drafts": "step", "tree": "tree"}  # argument of `prepare` -> the family that has it
+OPTIONAL = ("acceptance", "bias", "survival", "continuation", "left_over", "scales")  # functions
+TAKES = {"process": "start", "control": "start", "objective": "loss"}  # parameters; others: `prepare`
+Rule = str | Path | ModuleType  # a rule's name, the path of its file, or its module
 
 
 def names(family: str) -> list[str]:
@@ -43,18 +43,18 @@ def names(family: str) -> list[str]:
 
 
 def called(family: str, many: bool = False) -> str:
-    """What a module of a family is called.
+    """Return the word for a module of a family, in the plural for `many`.
 
     >>> called("draft"), called("chain", many=True), called("process", many=True), called("control", many=True)
     ('scheme', 'chain rules', 'processes', 'controllers')
     """
-    one = CALLED.get(family, "rule")
-    irregular = {"process": "processes", "control": "controllers", "objective": "objectives"}
-    return irregular.get(family, f"{family} {one}s") if many else one
+    word = CALLED.get(family, "rule")
+    plurals = {"process": "processes", "control": "controllers", "objective": "objectives"}
+    return plurals.get(family, f"{family} {word}s") if many else word
 
 
 def kind(family: str) -> str:
-    """The same, with the family's name where that says more.
+    """Return the word for a module of a family, with the family's name where it helps.
 
     >>> kind("step"), kind("draft"), kind("objective")
     ('step rule', 'draft rule', 'objective')
@@ -63,15 +63,15 @@ def kind(family: str) -> str:
 
 
 def find(family: str, name: Rule) -> ModuleType:
-    """The module of one rule or scheme; ValueError listing the known names if there is none.
+    """Return the module of one rule or scheme; ValueError, with the known names, if there is none.
 
-    A module, or the path of a file that ends in .py, is one's own rule.
+    A module, or the path of a file that ends in .py, is the user's rule.
     """
     if (module := own_rule(name)) is not None:
         if family_of(module) == family:
             return module
-        found, wanted = ((f"an {w}" if w[0] == "o" else f"a {w}") for w in map(kind, (family_of(module), family)))
-        raise ValueError(f"rule {name_of(module)!r} is {found}, not {wanted}")
+        actual, wanted = ((f"an {w}" if w[0] == "o" else f"a {w}") for w in map(kind, (family_of(module), family)))
+        raise ValueError(f"rule {name_of(module)!r} is {actual}, not {wanted}")
     loaded = sys.modules.get(f"{FAMILIES.get(family)}.{name}")  # listing a folder takes as long as some sorts
     if loaded is not None and not str(name).startswith("_"):
         return loaded
@@ -81,14 +81,12 @@ def find(family: str, name: Rule) -> ModuleType:
 
 
 def rules(family: str) -> dict[str, ModuleType]:
-    """Every module of a family by name."""
+    """Return every module of a family by name."""
     return {name: find(family, name) for name in names(family)}
 
 
 class Algorithm(NamedTuple):
-    """The facts of one rule, read once from its file: whoever wants to know what a rule is or has asks this record.
-
-    `parameters` is what `prepare` takes beyond laws and drafts; flags say which optional names of specsim.types it has.
+    """The facts of one rule, read once from its file; all code that needs to know what a rule has reads this record.
 
     >>> facts(find("step", "rejection")).counts, facts(find("step", "typical")).bias
     ((1,), True)
@@ -101,48 +99,50 @@ class Algorithm(NamedTuple):
     paper: str
     summary: str  # the first line of the docstring
     proved: dict[str, str]  # what a machine has checked: "lossless", "acceptance" -> its Coq theorem
-    schemes: tuple[str, ...] = ("iid",)  # how drafts that it verifies may be drawn: its own choice first
-    own: tuple[str, ...] = ("iid",)  # those of DRAFTS or CHILDREN, without what it says ALSO
+    schemes: tuple[str, ...] = ("iid",)  # schemes of the drafts that it verifies, the preferred one first
+    own: tuple[str, ...] = ("iid",)  # schemes of DRAFTS or CHILDREN, without those of ALSO
     counts: tuple[int, ...] | None = None  # numbers of drafts that it verifies; None: any
     exact: bool = True  # it runs on Fractions
-    acceptance: bool = False  # it states its acceptance, which otherwise is counted
-    bias: bool = False  # it is lossy, and says by how much
-    survival: bool = False  # the target goes on as it is after a block
-    continuation: bool = False  # the target is another one for some tokens after a block
-    left_over: bool = False  # `keeps` and `left_over` say what `verify` does
-    scales: bool = False  # `scales` says it
-    one_file: bool = False  # ... and all of these were written together, none was put in another's place
-    by_id: bool = False  # which tokens they are matters to it, as neighbours do, beyond their probabilities
+    acceptance: bool = False  # it states its acceptance; otherwise that is counted
+    bias: bool = False  # it is lossy, and states its bias
+    survival: bool = False  # after a block the target continues unchanged
+    continuation: bool = False  # for some tokens after a block the target is changed
+    left_over: bool = False  # `keeps` and `left_over` do what `verify` does
+    scales: bool = False  # `scales` does what `verify` does
+    one_file: bool = False  # `prepare`, `verify` and the functions of these two flags come from one file
+    by_id: bool = False  # it uses the ids of tokens, as for neighbours, beside their probabilities
     same_as: str | None = None  # the rule of its family that makes the same decisions
-    chain: str | None = None  # the chain rule that a tree rule is on one path
-    steps: Mapping[str, Rule] = MappingProxyType({})  # scheme -> the step rule that a tree rule is on one level
-    parameters: Mapping[str, inspect.Parameter] = MappingProxyType({})
+    chain: str | None = None  # the chain rule that equals a tree rule on one path
+    steps: Mapping[str, Rule] = MappingProxyType({})  # scheme -> the step rule that equals a tree rule on one level
+    parameters: Mapping[str, inspect.Parameter] = MappingProxyType({})  # beyond laws and drafts
 
 
 def facts(rule: ModuleType) -> Algorithm:
-    """Everything that is known of a rule without running it; no other file asks a rule what it has."""
+    """Return all that is known of a rule without running it; no other file asks a rule what it has."""
     family = family_of(rule)
-    own = tuple(_get(rule, "CHILDREN", ())) if family == "tree" else (drafts_of(rule),)
+    schemes = tuple(_get(rule, "CHILDREN", ())) if family == "tree" else (drafts_of(rule),)
     counts = _get(rule, "COUNTS", None)
     if counts is None and family in ("step", "coupled"):
-        counts = _counts_of(own[0])
+        counts = _counts_of(schemes[0])
+    # Optional functions, and whether those that do what `verify` does come from its file.
     has = {name: callable(_get(rule, name, None)) for name in OPTIONAL}
-    says = ("scales", "continuation")[: 1 + has["continuation"]] if has["scales"] else ("keeps", "left_over")
-    together = [_get(rule, name, None) for name in ("prepare", "verify", *says)]
+    replacing = ("scales", "continuation")[: 1 + has["continuation"]] if has["scales"] else ("keeps", "left_over")
+    together = [_get(rule, name, None) for name in ("prepare", "verify", *replacing)]
+    files = {_get(function, "__module__", None) for function in together}
     return Algorithm(
         name_of(rule),
         family,
-        ", ".join(own if family != "chain" else ("iid",)),
+        ", ".join(schemes if family != "chain" else ("iid",)),
         _get(rule, "THEOREM", "open"),
         _get(rule, "PAPER", ""),
         next(iter((rule.__doc__ or "").strip().splitlines()), ""),
         dict(_get(rule, "PROVED", {})),
-        (*own, *_get(rule, "ALSO", ())),
-        own,
+        (*schemes, *_get(rule, "ALSO", ())),
+        schemes,
         counts,
         _get(rule, "EXACT", True),
         **has,
-        one_file=None not in together and len({_get(function, "__module__", None) for function in together}) == 1,
+        one_file=None not in together and len(files) == 1,
         by_id=_get(rule, "BY_ID", False),
         same_as=_get(rule, "SAME_AS", None),
         chain=_get(rule, "CHAIN", None),
@@ -152,7 +152,7 @@ def facts(rule: ModuleType) -> Algorithm:
 
 
 class DraftFacts(NamedTuple):
-    """The facts of a draft scheme: the numbers of drafts it can draw, and what it draws them from."""
+    """The facts of a draft scheme: how many drafts it can draw, and from which laws."""
 
     counts: tuple[int, ...] | None  # None: any number
     per_draft: bool  # q has a row for each candidate
@@ -160,46 +160,47 @@ class DraftFacts(NamedTuple):
 
 
 def scheme_facts(scheme: ModuleType) -> DraftFacts:
-    """The same of a draft scheme."""
+    """Return the facts of a draft scheme."""
     has_draws = callable(_get(scheme, "draws", None))
     return DraftFacts(_get(scheme, "COUNTS", None), _get(scheme, "PER_DRAFT", False), has_draws)
 
 
 def process_cases(process: ModuleType) -> tuple[Mapping[str, Any], ...]:
-    """Sets of parameters with which checks and verdicts run a module that may have CASES; if it has none, its own."""
+    """Return the sets of parameters with which checks run a module: its CASES, or one set that is empty."""
     return tuple(_get(process, "CASES", ({},)))
 
 
 class ControllerFacts(NamedTuple):
-    """The facts of a controller: whether it is no more than a bound, and which optional functions it has."""
+    """The facts of a controller: whether it is only a bound, and which optional functions it has."""
 
-    bound: bool  # it knows what is to come: what no controller is faster than, and none itself
-    see: bool  # its state takes in the signals of each draft, before `more` is asked
-    block: bool  # it has a drafting loop of its own
+    bound: bool  # it knows the future, so it is a bound on the speed of controllers and none itself
+    see: bool  # `see` updates its state with the signals of each draft, before `more` is called
+    block: bool  # `block` is its drafting loop
 
 
 def controller_facts(controller: ModuleType) -> ControllerFacts:
-    """The same of a controller."""
+    """Return the facts of a controller."""
     has = {name: callable(_get(controller, name, None)) for name in ("see", "block")}
     return ControllerFacts(_get(controller, "BOUND", False), **has)
 
 
 class ObjectiveFacts(NamedTuple):
-    """The facts of an objective: whether it takes tokens, and whose."""
+    """The facts of an objective: whether it takes sampled tokens, and who draws them."""
 
     sampled: bool
     tokens: str  # "draft" or "target": who draws the tokens of a sampled one
 
 
 def objective_facts(objective: ModuleType) -> ObjectiveFacts:
-    """The same of an objective."""
+    """Return the facts of an objective."""
     return ObjectiveFacts(_get(objective, "SAMPLED", False), _get(objective, "TOKENS", "draft"))
 
 
 def _counts_of(scheme: Any) -> tuple[int, ...] | None:
+    """Return the numbers of drafts of a scheme; None for any number, or for an unknown scheme."""
     try:
         return scheme_facts(find("draft", scheme)).counts
-    except ValueError:  # no such scheme: the contract says so
+    except ValueError:  # the check of the contract reports an unknown scheme
         return None
 
 
@@ -219,7 +220,7 @@ def drafts_of(rule: Any) -> str:
 
 
 def is_rule(rule: Any) -> bool:
-    """Whether it looks like a rule at all."""
+    """Return whether an object has `verify`, as every rule has."""
     return callable(_get(rule, "verify", None))
 
 
@@ -229,31 +230,29 @@ def name_of(rule: Any) -> str:
 
 
 def parameters(rule: ModuleType) -> dict[str, inspect.Parameter]:
-    """What `prepare` takes beyond the laws and the drafts; `step` and `draws` of a tree are arguments of their own.
-
-    Of a process or a controller: what `start` takes beyond the length and the batch; of an objective: `loss`."""
-    made = _get(rule, taking_parameters(rule), None)
-    return _beyond(made) if callable(made) else {}
+    """Return the parameters of a module by name: of the function that takes them, without its family's arguments."""
+    return _beyond(_get(rule, taking_parameters(rule), None))
 
 
 def taking_parameters(rule: ModuleType) -> str:
-    """The function that takes a module's own parameters."""
+    """Return the name of the function that takes a module's parameters."""
     return TAKES.get(family_of(rule), "prepare")
 
 
 @lru_cache
-def _beyond(prepare: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    found = inspect.signature(prepare).parameters
-    return {name: found[name] for name in found if name not in NO_PARAMETERS}
+def _beyond(function: Callable[..., Any] | None) -> dict[str, inspect.Parameter]:
+    """Return the arguments of a function, without those that its whole family takes."""
+    arguments = inspect.signature(function).parameters if callable(function) else {}
+    return {name: argument for name, argument in arguments.items() if name not in NO_PARAMETERS}
 
 
 def _get(module: Any, name: str, default: Any) -> Any:
-    """The one place where a rule is asked for a name that it need not have."""
+    """Return a name of a module, or the default: all names that a rule need not have are read here."""
     return getattr(module, name, default)
 
 
 def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: str = "params") -> ModuleType:
-    """The rule with some of its own parameters given, others as they are; ValueError for a name it does not have."""
+    """Return a copy of a rule with new defaults for some of its parameters; ValueError for a name it does not have."""
     if params is None:
         return rule
     if not isinstance(params, Mapping):
@@ -266,13 +265,14 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: st
             raise ValueError(f"{what} has no parameter {name!r}; known: {', '.join(known) or 'none'}")
     if not params:
         return rule
-    made = taking_parameters(rule)
-    both = (made, "gradient") if made == "loss" else (made,)
-    own = ModuleType(rule.__name__, rule.__doc__)
-    vars(own).update(vars(rule), **{name: partial(getattr(rule, name), **params) for name in both})
-    if made != "prepare":
-        own.CASES = tuple({**case, **params} for case in process_cases(rule))  # type: ignore[attr-defined]
-    return own
+    # Bind them in a copy of the module; an objective has two functions that take them.
+    taking = taking_parameters(rule)
+    functions = (taking, "gradient") if taking == "loss" else (taking,)
+    bound = ModuleType(rule.__name__, rule.__doc__)
+    vars(bound).update(vars(rule), **{name: partial(getattr(rule, name), **params) for name in functions})
+    if taking != "prepare":
+        bound.CASES = tuple({**case, **params} for case in process_cases(rule))  # type: ignore[attr-defined]
+    return bound
 
 
 def algorithms() -> list[Algorithm]:
