@@ -138,7 +138,7 @@ def scheme_of(rule: ModuleType, num_drafts: int | Draws) -> str:
 
 
 def hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
-    """(output law, and what of it is emitted as one of the drafts), both (..., V), by summing over all draft tuples."""
+    """Output law, and the part of it that is emitted as a draft, both (..., V), summed over all draft tuples."""
     xp = array_namespace(p)
     tuples = xp.asarray(draft_tuples(p.shape[-1], num_drafts, p.shape[:-1]), device=device(p))
     p, q = p[..., None, :], q[..., None, :]

@@ -61,17 +61,20 @@ def bound(p: Array, q: Array, num_drafts: int) -> Array:
 def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
     """P(the token is y, and was drafted), from rows of p and q.
 
-    y wins at p_y x, in one of K races, and is no draft there with probability n_y(x), nor in
-    another race with m_y(x): P(hit) = p_y - K E[n_y m_y^(K-1)] at an exponential x. In another race
-    y arrives at p_y s x, s > 1, and is its draft if every i comes after max(p_i, s p_y q_i/q_y) x.
-    Between breakpoints of s that has probability exp(-(fixed + slope s) x), whose integral over s
-    is a sum of exponentials again.
+    Let x be the variate of y, of mean 1, in the race that it wins: there each other token i has a
+    variate above (p_i/p_y) x. With probability n_y(x) y wins that race and is not its draft. With
+    probability m_y(x) it does not lose to another race, and is not the draft of that one, either:
+    P(hit) = p_y - K E[n_y(x) m_y(x)^(K-1)].
+
+    In another race y has the variate s x, s > 1. It is the draft if each i has a variate above
+    max(p_i/p_y, s q_i/q_y) x. Between breakpoints of s that has probability
+    exp(-(fixed + slope s) x), whose integral over s is a sum of exponentials again.
     """
-    # Rates of the others at p and at q, in units of those of y.
+    # p_i/p_y and q_i/q_y of the others.
     others = [(p[i] / p[y], q[i] / q[y]) for i in range(len(p)) if i != y]
-    # n_y: y wins at rates p, and not at rates q as well.
+    # n_y: y is first at rates p, less y is first at rates p and q.
     in_race = plus([(sum(a for a, _ in others), 1), (sum(max(a, b) for a, b in others), -1)])
-    # Integrate over s, between the breakpoints at which a token's rate at q takes over.
+    # Minus the integral over s. At a breakpoint the second number of a maximum becomes the larger.
     ends = sorted({a / b for a, b in others if b > 0 and a > b and a / b < math.inf})
     starts, hit = [1 + 0 * p[y], *ends], []
     for k, s in enumerate(starts):
@@ -80,7 +83,7 @@ def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
         hit.append((fixed + slope * s, -1 / slope))
         if k + 1 < len(starts):
             hit.append((fixed + slope * starts[k + 1], 1 / slope))
-    # m_y: y does not win in the other race, and is not its draft.
+    # m_y: nothing in the other race is before x, less y is its draft.
     missed = plus([(1 + sum(a for a, _ in others), 1), *hit])
     for _ in range(num_drafts - 1):
         in_race = times(in_race, missed)

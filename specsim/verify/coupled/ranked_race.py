@@ -62,12 +62,13 @@ def bound(p: Array, q: Array, num_drafts: int) -> Array:
 def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
     """P(the token is y, and was drafted), from rows of p and q: y wins at rates p, and fewer than K precede it at q.
 
-    before[s] is the sum of exponentials in x for: y arrives at x at rates p, and s others come
-    before it at rates q.
+    Let x be the variate of y. before[s], a sum of exponentials in x, is the probability that y is
+    first at rates p and s others come before it at rates q; they are counted token by token.
     """
     before: list[Sum] = [{0 * p[y]: 1 + 0 * p[y]}] + [{} for _ in range(num_drafts - 1)]
     for i in (i for i in range(len(p)) if i != y):
-        # i comes after y in the race of p at rate `of_p`, and in both races at rate `of_both`.
+        # i comes after y at rates p with probability exp(-of_p x),
+        # at rates p and q with exp(-of_both x).
         of_p, of_q = p[i] / p[y], q[i] / q[y]
         of_both = max(of_p, of_q)
         extended: list[Sum] = []

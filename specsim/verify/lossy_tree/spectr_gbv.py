@@ -71,8 +71,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
     nodes, is_tested = _first(tokens, length)
     covered = mass(_covered(above, below, draws))
     tests = xp.where(is_tested, _tests(text, covered, draws)[..., 1:], 0)
-    # The residual P (1 - r^K) = P (1 - r)(1 + r + ... +
-    # r^(K-1)), r = min(1, Q/P); p after whole paths.
+    # The residual, with r = min(1, Q/P): P (1 - r^K) = P (1 - r)(1 + r + ... + r^(K-1)).
+    # After a whole path it is p.
     ratio = _ratio(above, below)
     left = excess(above, below) * mean_slope(ratio, 1 + 0 * ratio, draws)
     left = xp.concat([left[..., :length, :], target[..., length:, :]], axis=-2)
@@ -83,7 +83,7 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
 
 
 def transition(plan: Plan) -> Array:
-    """Joint law (..., n+1, V) of (kept node, next token)."""
+    """Joint law (..., n+1, V) of (last accepted node, next token)."""
     xp, (count, length) = array_namespace(plan.rows), plan.tests.shape[-2:]
     node = ids(plan.rows[..., 0])
     depth = xp.where(node > 0, (node - 1) % max(length, 1) + 1, 0)
@@ -112,7 +112,7 @@ def uniforms(tree: TokenTree) -> int:
 
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
-    """(kept node (...), next token (...)) from u (..., n+1)."""
+    """(Last accepted node (...), next token (...)) from u (..., n+1)."""
     xp, (count, length) = array_namespace(plan.rows), plan.tests.shape[-2:]
     depth = node = xp.zeros(plan.rows.shape[:-2], dtype=plan.nodes.dtype, device=device(plan.rows))
     for j in range(count):
@@ -133,7 +133,7 @@ def _text(p: Array, q: Array, tokens: Array) -> _Text:
     for i in range(p.shape[-2]):
         p_drawn, q_drawn = (at(w[..., i, :], tokens[..., i])[..., None] for w in (p, q))
         above, below, drawn = above * p_drawn, below * q_drawn, drawn * q_drawn
-        # Divide both by the larger, so that neither underflows alone.
+        # Divide both by the larger, so that they do not underflow together.
         larger = xp.where(above > below, above, below)
         larger = xp.where(larger > 0, larger, 1)
         above, below = above / larger, below / larger

@@ -102,8 +102,8 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     met = q_bin[..., :, None] * odds_bin[..., None, :] + odds_bin[..., :, None] * q_bin[..., None, :]
     still = wanted_bin - (q_bin * odds_bin - q_odds) - xp.sum(xp.where(is_above, met, 0), axis=-1)
     weight = _pairs.weights(positive_part(still), met, tier)
-    # A draft wins over one of its tier with weight a / (weight
-    # a + weight b), over a lower tier always.
+    # A draft wins with probability weight a / (weight a + weight b) over one of its tier,
+    # and always over one of a lower tier.
     both = weight[..., :, None] + weight[..., None, :]
     wins = xp.where(both > 0, weight[..., :, None] / xp.where(both > 0, both, 1), 0)
     wins = xp.where(is_above, 1, xp.where(tier[..., :, None] < tier[..., None, :], 0, wins))
@@ -190,6 +190,7 @@ def _acceptance(plan: Plan) -> Array:
         return rate
     refused = excess(plan.winners, plan.p) / xp.where(plan.winners > 0, plan.winners, 1)
     count = plan.wins.shape[-1]
+    # The replacement y is the other draft: sums over y, drawn from (p - w)+, by bin.
     drawn = (_bins.sums(row * plan.left_over, plan.place, count) for row in (plan.q, plan.odds))
     return rate + xp.sum(refused * _over_others(plan, *drawn), axis=-1)
 
@@ -235,13 +236,16 @@ def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass
 
 def _places(order: Array, mass: Array, top: Array, tier: Array, bins: int) -> tuple[Array, Array]:
     """The bin of each token, and the tier of each bin: one bin each, or by mass in the order of p/q in two tiers."""
+    # Few tokens have a bin each.
     xp, vocab = array_namespace(order), order.shape[-1]
     if vocab <= bins:
         return 0 * order + ids(order), tier
+    # Many are pooled by the mass up to them; tiers above the lowest count as one.
     upper = xp.where(tier > 0, 1, 0)
     place = xp.take_along_axis(mass, xp.argsort(order, axis=-1), axis=-1) * bins
     place = xp.clip(xp.astype(wide(place), order.dtype), 0, bins - 1) + upper
-    place = xp.where(top, bins + 1, place)  # the likeliest token is not pooled
+    # The likeliest token has a bin of its own.
+    place = xp.where(top, bins + 1, place)
     return place, xp.astype(_bins.sums(xp.astype(upper, mass.dtype), place, bins + 2) > 0, order.dtype)
 
 

@@ -76,7 +76,7 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
 
 
 def transition(plan: Plan) -> Array:
-    """Joint law (..., n+1, V) of (kept node, next token)."""
+    """Joint law (..., n+1, V) of (last accepted node, next token)."""
     xp, law = array_namespace(plan.block.p), block.transition(plan.block, plan.drafts)
     joint = 0
     for i in range(plan.nodes.shape[-1]):
@@ -90,7 +90,7 @@ def uniforms(tree: TokenTree) -> int:
 
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
-    """(kept node, next token), each (...), from u (..., L+1)."""
+    """(Last accepted node, next token), each (...), from u (..., L+1)."""
     num_accepted, token = block.verify(plan.block, plan.drafts, u)
     return at(plan.nodes, num_accepted), token
 

@@ -62,7 +62,7 @@ def prepare(p: Array, q: Array, tree: TokenTree, step: Rule | None = None) -> Pl
 
 
 def transition(plan: Plan) -> Array:
-    """Joint law (..., n+1, V) of (kept node, next token)."""
+    """Joint law (..., n+1, V) of (last accepted node, next token)."""
     # The law of the step rule at every node, level by level.
     rows = []
     for level in plan.levels:
@@ -81,7 +81,7 @@ def uniforms(tree: TokenTree, step: Rule | None = None) -> int:
 
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
-    """(kept node (...), next token (...)) from u (..., uniforms)."""
+    """(Last accepted node (...), next token (...)) from u (..., uniforms)."""
     # The first uniform of each level.
     step, start = plan.step, [0]
     for level in plan.levels:

@@ -62,8 +62,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         row, draft = (of_level(w, level) for w in (p, q))
         child_weights = []
         most = level.tokens.shape[-1]
-        # Try the children in order. Each has weight min(1,
-        # a p/q), once those before it have failed.
+        # Try the children in order. Once those before it have failed, each has weight
+        # min(1, a p/q).
         for k in range(most):
             x, tried = level.tokens[..., k], level.first[..., k]
             reached, drawn = weight * wide(at(row, x)), wide(at(draft, x))
@@ -87,7 +87,7 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
 
 
 def transition(plan: Plan) -> Array:
-    """Joint law (..., n+1, V) of (kept node, next token)."""
+    """Joint law (..., n+1, V) of (last accepted node, next token)."""
     xp, rows = array_namespace(plan.rows), normalize_or(plan.rows, plan.instead)
     # From the leaves up: the probability that a node fails if it is called, which is that all its
     # children do and then itself; `fails` has the children's, level by level.
@@ -119,7 +119,7 @@ def uniforms(tree: TokenTree) -> int:
 
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
-    """(kept node (...), next token (...)) from u (..., n+1)."""
+    """(Last accepted node (...), next token (...)) from u (..., n+1)."""
     node = _first_success(plan, u)
     return node, pick(normalize_or(row_at(plan.rows, node), row_at(plan.instead, node)), u[..., -1])
 

@@ -56,8 +56,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         chance = xp.where(other > 0, (weight - beta) / xp.where(other > 0, other, 1), 1 + 0 * weight)
         chances.append(chance[..., None])
         rests.append(left)
-        # Weights of the children: pi(y)/(1 - pi of the children
-        # before it), at most 1, and 0 at 0/0.
+        # Weights of the children, at most 1, and 0 at 0/0:
+        # pi(y)/(1 - pi of the children before it).
         if level.below:
             pi = xp.where(level.first, pi, 0)
             before = 1 - (xp.cumulative_sum(pi, axis=-1) - pi)
