@@ -17,7 +17,11 @@ FOLDER = ROOT / "docs" / "developer" / "skeletons"
 FAMILIES = ("step", "chain", "tree", "coupled", "draft", "process", "control", "objective")
 WRONG = {  # family -> a line, what a hurried hand writes instead, and who says so
     "step": ("pick(plan.p, u[..., 0])", "pick(plan.q, u[..., 0])", "sampler_is_transition"),
-    "chain": ("residual(row_at(p, kept), row_at(q, kept))", "row_at(p, kept)", "sampler_is_transition"),
+    "chain": (
+        "residual(row_at(p, num_accepted), row_at(q, num_accepted))",
+        "row_at(p, num_accepted)",
+        "sampler_is_transition",
+    ),
     "tree": ("pick(row_at(plan.p, row), u[..., d])", "pick(row_at(plan.p, row), u[..., 0])", "sampler_is_transition"),
     "coupled": ("_first(p, e[..., 0, :])\n", "drafts[..., 0]\n", "drafter_invariant"),
     "draft": ("xp.where(members, q, 0)", "xp.where(members, q * q, 0)", "inside_is_exact"),

@@ -36,15 +36,15 @@ def prepare(p: Array, q: Array) -> Plan:
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
-    """Joint law (..., gamma+1, V) of (drafts kept, next token) given drafts (..., gamma)."""
+    """Joint law (..., gamma+1, V) of (number accepted, next token) given drafts (..., gamma)."""
     p, q = plan
     xp = array_namespace(p, q)
     gamma = q.shape[-2]
-    kept = accept_probability(p[..., :gamma, :], q, drafts)[..., None]
+    accepted = accept_probability(p[..., :gamma, :], q, drafts)[..., None]
     reached, rows = xp.ones_like(p[..., 0, :1]), []
     for i in range(gamma):
-        rows.append(reached * (1 - kept[..., i, :]) * residual(p[..., i, :], q[..., i, :]))
-        reached = reached * kept[..., i, :]
+        rows.append(reached * (1 - accepted[..., i, :]) * residual(p[..., i, :], q[..., i, :]))
+        reached = reached * accepted[..., i, :]
     rows.append(reached * p[..., gamma, :])
     return xp.stack(rows, axis=-2)
 
@@ -66,12 +66,12 @@ def uniforms(gamma: int) -> int:
 
 
 def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
-    """(kept (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
+    """(Number accepted (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
     p, q = plan
     xp = array_namespace(p, q)
     gamma = q.shape[-2]
     passed = u[..., :gamma] * at(q, drafts) < at(p[..., :gamma, :], drafts)  # strict: p(x) = 0 never passes
-    kept = leading(passed)
+    num_accepted = leading(passed)
     # Against a draft row of zeros the residual is p itself: the bonus token needs no case of its own.
     q = xp.concat([q, xp.zeros_like(p[..., gamma:, :])], axis=-2)
-    return kept, pick(residual(row_at(p, kept), row_at(q, kept)), u[..., gamma])
+    return num_accepted, pick(residual(row_at(p, num_accepted), row_at(q, num_accepted)), u[..., gamma])

@@ -62,8 +62,8 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
     for size, texts in alike(_sizes(state), live):
         x = text[texts[:, None], state.filled[texts, None] + np.arange(size)]
         q = one_hot(x, rows[texts, :size])
-        kept, token = verified(rule, rows[texts, : size + 1], q, x, u[texts])
-        filled[texts] = state.filled[texts] + kept + 1
+        num_accepted, token = verified(rule, rows[texts, : size + 1], q, x, u[texts])
+        filled[texts] = state.filled[texts] + num_accepted + 1
         text[texts, filled[texts] - 1] = token
     return state._replace(text=text, filled=filled, passes=state.passes + live)
 

@@ -35,7 +35,7 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
 
 
 def transition(plan: Plan) -> Array:
-    """Joint law (..., n+1, V) of (kept node, next token)."""
+    """Joint law (..., n+1, V) of (last accepted node, next token)."""
     return walk_law(plan.levels, [plan.p[..., level.rows, :] for level in plan.levels])
 
 
@@ -45,7 +45,7 @@ def uniforms(tree: TokenTree) -> int:
 
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
-    """(kept node (...), next token (...)) from u (..., uniforms)."""
+    """(Last accepted node (...), next token (...)) from u (..., uniforms)."""
 
     def emit(d: int, row: Array, drafts: Array, count: Array, going: Array) -> Array:
         return pick(row_at(plan.p, row), u[..., d])
