@@ -30,7 +30,7 @@ TOLERANCE = 1e-6
 
 
 def array(value: Any, name: str) -> Array:
-    """An array of its own namespace; lists and Python numbers become float64, or objects if they hold Fractions."""
+    """Return an array as it is; lists and numbers become float64, or objects if they hold Fractions."""
     if isinstance(value, Law):
         raise TypeError(f"{name} is a Law of a few tokens, which this function does not take; see specsim.dense_law")
     # Arrays: integers become floats.
@@ -76,7 +76,7 @@ def _rectangular(value: Any, name: str) -> Array:
 
 
 def _numbers(value: Array, name: str) -> Array:
-    """Return a NumPy array of numbers; TypeError for text, bytes and dates, which NumPy would convert."""
+    """Return a NumPy array of numbers; TypeError for text, bytes and dates."""
     suspect = value.flat if value.dtype == object or value.dtype.kind in "SUVMm" else ()
     for entry in suspect:
         if isinstance(entry, (str, bytes, np.void, np.datetime64, np.timedelta64)):
@@ -85,7 +85,7 @@ def _numbers(value: Array, name: str) -> Array:
 
 
 def real_values(value: Any, name: str, low: float, high: float) -> Array:
-    """An array whose entries all lie in [low, high], or [low, inf); the error names the first that does not."""
+    """An array of entries in [low, high], or [low, inf); ValueError names the first other one."""
     w = array(value, name)
     if w.dtype != object and array_namespace(w).isdtype(w.dtype, "complex floating"):
         raise TypeError(f"{name} has dtype {w.dtype}; give real numbers")
@@ -177,7 +177,7 @@ def model(value: Any, name: str) -> Callable[[tuple[Any, ...]], Array]:
 
 
 def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, Array]]:
-    """Return a function from a text to the checked laws of both models; all laws have one vocabulary."""
+    """Return a function from a text to the checked laws of both models, over one vocabulary."""
     target, draft = model(target, "target"), model(draft, "draft")
     first, _ = laws(target(()), draft(()), ("target()", "draft()"))
 
@@ -190,7 +190,7 @@ def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, 
 
 
 def models_or_laws(target: Any, draft: Any) -> tuple[Array, Array] | None:
-    """One law each, the same in every context, checked; None for two models. TypeError for one of either kind."""
+    """Two checked laws, the same in every context; None for two models, TypeError for one of each."""
     if callable(target) != callable(draft):
         raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
     if callable(target):
@@ -218,7 +218,7 @@ def leading(names: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def one_kind(a: Array, b: Array, raw_a: Any, raw_b: Any, names: tuple[str, str]) -> tuple[Array, Array]:
-    """Return a and b in one library, both exact or both floats; an argument given as a list follows the other.
+    """Return a and b in one library, both exact or both floats; a list follows the other argument.
 
     raw_a and raw_b are the arguments as the caller gave them.
     """
@@ -251,7 +251,7 @@ def like(value: Array, other: Array) -> Array:
 
 
 def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0) -> Array:
-    """Token ids in 0..vocab-1 as int64, in the library of `other`; low = -1 where a place may be empty."""
+    """Token ids in 0..vocab-1 as int64 in the library of `other`; low = -1 allows empty places."""
     x = value if is_array_api_obj(value) and not isinstance(value, np.ndarray) else _rectangular(value, name)
     xp = array_namespace(x)
     empty = 0 in x.shape

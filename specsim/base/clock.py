@@ -1,4 +1,4 @@
-"""The time that a judgement is charged: that of the wall, less what this thread waited for a processor.
+"""The time that a judgement is charged: wall time, less the time waited for a processor.
 
 On a busy machine a budget of 60 seconds may take longer by the wall clock, and is worth as much as
 on a quiet one. JAX compiles and runs in threads of its own, for which this one waits: where JAX is
@@ -34,7 +34,7 @@ class _Reading:
 
 
 def now() -> float:
-    """Seconds on a clock that stands still while this thread waits for a processor; only differences mean something.
+    """Seconds on a clock that stops while this thread waits for a processor; use differences only.
 
     >>> began = now()
     >>> 0 <= now() - began < 60
@@ -52,9 +52,10 @@ def now() -> float:
 
 
 def threads(process: Path, has_jax: bool) -> tuple[list[Path], bool]:
-    """The threads of a process, a folder of /proc, whose waiting counts, and whether they are several.
+    """Threads of a process (a folder of /proc) whose waiting counts, and whether they are several.
 
-    Where JAX is loaded, these are all that there are; else the one that asks, or the first.
+    Where JAX is loaded these are all threads; else the calling thread, or the first one of another
+    process.
     """
     if has_jax and (process / "task").is_dir():
         return list((process / "task").iterdir()), True
@@ -62,7 +63,7 @@ def threads(process: Path, has_jax: bool) -> tuple[list[Path], bool]:
 
 
 def charged(passed: float, waited: float, used: float = 0.0) -> float:
-    """Seconds that are charged of those that passed, of which some were waited; at least those of the processor.
+    """Seconds charged for `passed` seconds of wall time less those waited, and at least `used`.
 
     >>> charged(2.0, 0.5), charged(2.0, 2.0), charged(2.0, 2.0, used=0.7), charged(2.0, 2.0, used=3.5)
     (1.5, 0.2, 0.7, 2.0)
@@ -71,7 +72,7 @@ def charged(passed: float, waited: float, used: float = 0.0) -> float:
 
 
 class _Used:
-    """The last reading of what this process used of the processor, and what the wall's clock said then."""
+    """The last reading of this process's processor time, and of the wall's clock then."""
 
     process = -1
     wall = 0.0
@@ -79,7 +80,7 @@ class _Used:
 
 
 def used_lately() -> float:
-    """Seconds of the processor that this process had used at most `STEP` seconds ago.
+    """Processor time of this process, in seconds, as it was at most `STEP` seconds ago.
 
     To ask the system costs as much as a short call, and milliseconds where many threads are to be
     added up.
@@ -91,7 +92,7 @@ def used_lately() -> float:
 
 
 def seconds_waited(thread: Path) -> float:
-    """Seconds for which a thread, a folder of /proc, was ready and had no processor; 0 where nothing counts them."""
+    """Seconds that a thread (a folder of /proc) was ready without a processor; 0 if unknown."""
     try:
         return int((thread / WAITED).read_text().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
@@ -99,7 +100,7 @@ def seconds_waited(thread: Path) -> float:
 
 
 def seconds_used(process: int) -> float:
-    """Seconds of the processor that another process has used, all of its threads together; 0 where they are unknown."""
+    """Processor time of another process, in seconds, over all its threads; 0 if unknown."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

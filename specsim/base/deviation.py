@@ -1,4 +1,4 @@
-"""The largest distance of frequencies from their law: the inequality behind every test of frequencies."""
+"""How far frequencies may be from their law: the inequality behind every test of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specsim.types import Array
 
 
 def law_deviation(law: Array, runs: float, delta: float) -> float:
-    """Total variation between a law (V,) and the frequencies of `runs` draws, exceeded with probability at most delta.
+    """TV distance of `runs` draws' frequencies from a law (V,), exceeded with chance at most delta.
 
     Its mean is at most 1/2 sum_v sqrt(p_v (1 - p_v) / N), and one draw moves it by at most 1/N:
     McDiarmid's inequality. It holds for means of independent laws with this mean, too, as they vary

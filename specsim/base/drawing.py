@@ -19,7 +19,7 @@ MUTED = "0.45"
 
 
 class Line(NamedTuple):
-    """One line of a picture, with the label at its right end; `low` and `high` are its band, if it has one."""
+    """One line of a picture, with a label at its right end; `low` and `high` are its band, if any."""
 
     label: str
     x: Sequence[float]
@@ -107,14 +107,14 @@ def apart(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def whole_ticks(axis: Any) -> None:
-    """Put ticks of an `axes.xaxis` or `axes.yaxis` at whole numbers only: there is no half a draft."""
+    """Put ticks of an `axes.xaxis` or `axes.yaxis` at whole numbers only."""
     with extras.needed("a plot"):
         from matplotlib.ticker import MaxNLocator
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def listed_ticks(axes: Any, values: Sequence[float]) -> None:
-    """Make the horizontal axis logarithmic to base 2, with ticks at these values, written as they are."""
+    """Make the horizontal axis logarithmic to base 2, with ticks at these values."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(values), [f"{value:g}" for value in values])
     axes.set_xticks([], minor=True)

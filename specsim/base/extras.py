@@ -1,4 +1,4 @@
-"""One line for a package that is not installed: what needs it, and which extra of this distribution brings it."""
+"""Messages for a package that is not installed: what needs it, and which extra installs it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REQUIRED = {
 
 
 def missing(error: ImportError, what: str = "this") -> str:
-    """Return one line that says what `what` needs and which extra installs it; the error's text if no extra helps.
+    """Return one line with the package that `what` needs and its extra; else the error's text.
 
     >>> missing(ModuleNotFoundError("No module named 'torch'", name="torch.nn"), "specsim-real compare")
     'specsim-real compare needs torch: install the extra `real` (specsim-llm[real])'

@@ -81,7 +81,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def json_text(value: Any) -> str:
-    """JSON as files hold it and commands print it; NaN and infinity are refused, as JSON has none."""
+    """Return JSON as files hold it and commands print it; NaN and infinity are refused."""
     return json.dumps(value, indent=1, allow_nan=False)
 
 
@@ -115,7 +115,7 @@ def _followed(path: Path) -> Path:
 
 
 def _mode(path: Path) -> int:
-    """Return the mode that the file has; for a new one that of any new file, not mkstemp's private mode."""
+    """Return the mode of the file; for a new one the usual mode, not mkstemp's private one."""
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""Intervals of shares and ratios."""
+"""Confidence intervals of shares and ratios."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ratio_error(top: Array, bottom: Array) -> float:
 
 
 class RatioEstimate(NamedTuple):
-    """A ratio of sums over independent clusters, its standard error, and the degrees of freedom of that error."""
+    """A ratio of sums over independent clusters, its standard error, and degrees of freedom."""
 
     value: float
     error: float
@@ -85,7 +85,7 @@ def jackknife_ratio(top: Array, bottom: Array) -> RatioEstimate:
 
 
 def jackknife(value: float, without: Array) -> RatioEstimate:
-    """Return an estimate with the jackknife's error, from its values without each cluster; see `jackknife_ratio`."""
+    """Return an estimate with the jackknife's error, from its values without each cluster."""
     n = len(without)
     off = without - without.mean()
     squares = float(off @ off)
@@ -97,7 +97,7 @@ def jackknife(value: float, without: Array) -> RatioEstimate:
 
 
 def clustered_wilson(accepted: Array, tried: Array, z: float) -> tuple[float, float]:
-    """Wilson's interval for sum(accepted) / sum(tried) over sequences, with the effective number of trials.
+    """Wilson's interval for sum(accepted) / sum(tried), with the effective number of trials.
 
     Counts of one sequence share contexts: where they spread more between sequences than coin flips
     do, the number of trials is divided by the ratio of the variances.

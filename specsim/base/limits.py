@@ -1,4 +1,4 @@
-"""The largest numbers that are sensible: beyond them an answer takes for ever or all memory, and is not meant."""
+"""Largest values of arguments: beyond them an answer would take for ever, or all memory."""
 
 MAX_INTEGER = 2**53  # of any number: beyond it floats no longer tell neighbours apart
 MAX_KEY = 2**64 - 1  # of a seed or a place in a generator of uniforms

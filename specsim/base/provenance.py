@@ -1,4 +1,4 @@
-"""How a result was made: the date, the machine, the versions of packages, and the command that was given."""
+"""How a result was made: date, machine, versions of packages, and the command."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ BINARY = (
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return what a file holds; ValueError, before it is read, if that is more than `most` bytes.
+    """Return the bytes of a file; ValueError, before it is read, if they are more than `most`.
 
     A pipe is read up to the limit. A device other than a terminal is refused, for it may have no
     end.
@@ -97,7 +97,7 @@ def read_lines(path: Path, most: int) -> Iterator[str]:
 
 
 def parsed_json(text: str | bytes, place: str) -> Any:
-    """Return what JSON says; ValueError in one line if it is none, is nested too deep, or says a key twice."""
+    """Return the value of a JSON text; ValueError in one line if it is no JSON or too deep."""
     try:
         return json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, place))
     except RecursionError:
@@ -114,12 +114,12 @@ def parsed_json(text: str | bytes, place: str) -> Any:
 
 
 def read_json(path: Path, most: int, place: str) -> Any:
-    """Return what a JSON file of at most so many bytes says; `place` is what errors call it."""
+    """Return the value of a JSON file of at most `most` bytes; errors call it `place`."""
     return parsed_json(read_text(path, most), place)
 
 
 def check_whole_numbers(value: Any, place: str) -> None:
-    """ValueError with the place of an entry that is no whole number of at least 0; JSON's true is none."""
+    """ValueError, with the place, for an entry that is no whole number >= 0; JSON's true is none."""
     for i, entry in enumerate(value if isinstance(value, list) else [value]):
         is_number = isinstance(entry, (int, float)) and not isinstance(entry, bool)
         if not is_number or entry < 0 or (isinstance(entry, float) and not entry.is_integer()):
@@ -206,7 +206,7 @@ def _may_end(handle: int) -> bool:
 
 
 def _first_byte(handle: int, path: Path) -> bytes:
-    """Wait until a pipe has somebody who writes to it, and return what was read meanwhile; ValueError if nobody comes.
+    """Wait for a writer of a pipe, and return the bytes read meanwhile; ValueError if none comes.
 
     Reading an empty pipe fails where a writer has written nothing yet, and gives nothing where
     there is no writer.

@@ -159,7 +159,7 @@ def _quoted(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    """Return a value in a few characters, "" for one that takes more: many words, a large array, other records."""
+    """Return a value in a few characters; "" for many words, a large array or another record."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return str(value)
     if isinstance(value, numbers.Integral):
@@ -180,7 +180,7 @@ def _short(value: Any) -> str:
 
 
 def _short_array(value: Any) -> str:
-    """Return a number of an array library, a short row or a few words as text, "" for anything else."""
+    """Return a number of an array library, or a short row, as text; "" for anything else."""
     shape = getattr(value, "shape", None)
     if shape == ():
         item = value.item() if hasattr(value, "item") else None

@@ -1,10 +1,11 @@
-"""Laws of a few tokens (specsim.types.Law): checked, and run on the union of their tokens instead of the vocabulary.
+"""Laws of a few tokens (specsim.types.Law), and rows over the union of their tokens.
 
-Rules and bounds treat all tokens alike, and a token that both laws lack takes no part in them. So
-rows over V tokens are the same problem as rows over the union of their ids, whose width depends on
-shapes alone. Where order matters (cdfs, ties) tokens stand in the order of their ids, and so do the
-places of the union: the same token comes out. Places left over, where ids coincide, have
-probability 0 and come last.
+Two laws are checked, and then run on the union of their tokens instead of the vocabulary. Rules and
+bounds treat all tokens alike, and a token that both laws lack takes no part in them. So rows over V
+tokens are the same problem as rows over the union of their ids, whose width depends on shapes
+alone. Where order matters (cdfs, ties) tokens stand in the order of their ids, and so do the places
+of the union: the same token comes out. Places left over, where ids coincide, have probability 0 and
+come last.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from specsim.types import Array, Law
 
 
 class Union(NamedTuple):
-    """The tokens (..., W) that the places of compact rows stand for, ascending, -1 at places left over."""
+    """Token ids (..., W) of the places of compact rows, ascending; -1 at places left over."""
 
     ids: Array
     vocab: int
 
 
 def checked(law: Law, ids_name: str, values_name: str) -> Law:
-    """The law with ids and values as arrays of one library; ValueError, which names the entry, if it is no law."""
+    """The law with ids and values in one library; ValueError, which names the entry, if it is none."""
     values = check.law(law.values, values_name)
     vocab = check.integer(law.vocab, "vocab", 1) if check.concrete(law.vocab) else law.vocab
     ids = check.tokens(law.ids, ids_name, vocab, values, low=-1)
@@ -60,7 +61,7 @@ def dense(law: Law, vocab: int) -> Array:
 
 
 def rows(p: Any, q: Any, axes: int = 1, *, whole: bool = False) -> tuple[Any, Any, Union | None]:
-    """Rows of p and q, and the union whose places they have: compact for two Laws; else dense, and None.
+    """Rows of p and q, and the union whose places they have: for two Laws; else dense, and None.
 
     `axes` is the number of trailing axes that share one union: 1 for rows, 2 for blocks of rows.
     `whole` makes two Laws dense, too.
@@ -88,7 +89,7 @@ def _vocabulary(law: Law, other: Any, name: str, name_of_other: str) -> int:
 
 
 def _compact(p: Law, q: Law, axes: int) -> tuple[Array, Array, Union]:
-    """Rows (..., W) of two Laws over the union of their tokens, and that union; the last `axes` axes share one."""
+    """Rows (..., W) of two Laws over the union of their tokens, which the last `axes` axes share."""
     # Check that the laws fit together.
     if check.concrete(p.vocab) and check.concrete(q.vocab) and p.vocab != q.vocab:
         raise ValueError(f"p has {p.vocab} tokens and q has {q.vocab}: the vocabularies differ")
@@ -136,7 +137,7 @@ def _scatter(values: Array, index: Array, width: int) -> Array:
 
 
 def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
-    """Drafts (..., n) as places of the union; ValueError for one that is not in it. -1 stays -1, if `low` allows it."""
+    """Drafts (..., n) as places of the union; ValueError for one not in it. -1 stays, if allowed."""
     if union is None:
         return drafts
     ids = union.ids
@@ -162,7 +163,7 @@ def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
 
 
 def tokens(union: Union | None, places: Array, axes: int = 0) -> Array:
-    """The token ids at places of the union; `axes` axes of places share one row, as drafts of a position do."""
+    """Token ids at places of the union; the last `axes` axes of places share one row of it."""
     if union is None:
         return places
     ids = check.like(union.ids, places)

@@ -1,4 +1,4 @@
-"""Tools that every process uses: rows that a pass must give, texts to write into, groups of texts."""
+"""Tools of every process: the rows that a pass must give, texts to write, groups of texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Whose = Literal["target", "draft"]
 
 
 class Asked(NamedTuple):
-    """The rows that one pass must give: the laws of `model` at `places`, given the tokens that each place sees.
+    """The rows that one pass must give: laws of `model` at `places`, given the tokens each sees.
 
     tokens (b, N): the texts, tentative tokens included. places (b, n): the positions whose laws are
     asked for. seen (b, n, N): the positions that each of them looks at. With no places there is no
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
 
 def before(places: Array, length: int) -> Array:
-    """Mask (b, n, N) of the positions left of each place (b, n), which a left-to-right model sees."""
+    """Mask (b, n, N) of the positions left of each place (b, n)."""
     return np.arange(length) < places[..., None]
 
 
@@ -49,7 +49,7 @@ def host(numbers: Array) -> Array:
 
 
 def verified(rule: ModuleType, p: Array, q: Array, drafts: Array, u: Array) -> tuple[Array, Array]:
-    """Run a chain rule on drafts (n, size): the number of accepted drafts (n,), and the token after them (n,)."""
+    """Run a chain rule on drafts (n, size): the number accepted, and the token after, both (n,)."""
     number = int(rule.uniforms(drafts.shape[1]))
     num_accepted, token = rule.verify(rule.prepare(p, q), drafts, u[:, :number])
     return host(num_accepted), token

@@ -48,7 +48,7 @@ def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array
 
 
 def keyed_stream(seed: int, sequence: int) -> Callable[[int, int], Array]:
-    """Return the function (position, count) -> `keyed_uniforms` of one sequence, unchecked, for use in loops."""
+    """Return the function (position, count) -> `keyed_uniforms` of one sequence, unchecked."""
     for name, value in (("seed", seed), ("sequence", sequence)):
         check.integer(value, name, 0, limits.MAX_KEY)
     bits = np.random.Philox(key=np.array([seed, sequence], dtype=np.uint64))

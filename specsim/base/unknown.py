@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def unknown(argument: str, name: object, known: Iterable[str], heading: str = "known") -> ValueError:
-    """Return an error that names the argument, the value, a near name if there is one, and all known names.
+    """Return an error with the argument, the value, a near name if any, and all known names.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def unknown(argument: str, name: object, known: Iterable[str], heading: str = "k
 
 
 def unknown_of_kinds(argument: str, name: object, kinds: Mapping[str, Iterable[str]]) -> ValueError:
-    """Return the error of `unknown` for known names of several kinds; `kinds` maps a heading to its names.
+    """Return the error of `unknown` for names of several kinds; `kinds` is heading -> names.
 
     Examples
     --------

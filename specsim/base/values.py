@@ -27,7 +27,7 @@ def integer(value: Any, name: str, minimum: int, most: int = limits.MAX_INTEGER)
 
 
 def scalar(value: Any, name: str, allowed: str) -> Any:
-    """One number inside an interval written as in mathematics, "(0, 1]"; rationals stay exact, others become float."""
+    """One number inside an interval such as "(0, 1]"; rationals stay exact, others become float."""
     if is_array_api_obj(value) and value.shape == ():
         if isinstance(value, np.ndarray):
             value = unmasked(value, name)

@@ -1,4 +1,4 @@
-"""Warnings that show the line of the user's code that called the package, however deep in it they arise."""
+"""Warnings that show the line of the user's code that called the package."""
 
 from __future__ import annotations
 
