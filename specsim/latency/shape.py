@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from specsim.latency.configs.decoder import Decoder, read_decoder
 from specsim.latency.configs.fields import read
 from specsim.latency.configs.heads import FIELDS, Head, read_head
+from specsim.latency.quantization import declared_cache, declared_weights
 from specsim.latency.tables import find, of_hub, of_published
-from specsim.latency.weights import Weights, declared_weights
+from specsim.latency.weights import Weights
 
 
 class Window(NamedTuple):
@@ -51,8 +52,9 @@ class ModelShape(NamedTuple):
 
     attention_layers: layers that cache keys and values, 0 for all; window, states, indexer: see `Window`, `States`,
     `Indexer`. feed_layers: layers with a feed-forward block, 0 for all. stored: the type in which its config says that
-    its weights are stored. unread: fields of the config that were not understood. assumed: fields that it leaves out,
-    with the values that the code of its model_type takes then.
+    its weights are stored; cache: the type in which it says that keys and values are cached, "" where it does not.
+    unread: fields of the config that were not understood. assumed: fields that it leaves out, with the values that the
+    code of its model_type takes then. notes: how its model_type was found, where the file does not say it plainly.
 
     Examples
     --------
@@ -91,6 +93,8 @@ class ModelShape(NamedTuple):
     stored: Weights | None = None
     unread: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    cache: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def caching_layers(self) -> int:
@@ -198,8 +202,10 @@ class ModelShape(NamedTuple):
         values, name = read(config)
         try:
             head, inner = read_head(values, name)
-            shape = of_decoder(name, read_decoder(inner, name, FIELDS if head.kind else frozenset()))
-            shape = shape._replace(stored=declared_weights(values, name))
+            decoder = read_decoder(inner, name, FIELDS if head.kind else frozenset())
+            shape = of_decoder(name, decoder)
+            stored = declared_weights(values, name, decoder.modules)
+            shape = shape._replace(stored=stored, cache=declared_cache(values, name))
         except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
             raise ValueError(f"config {name} has a field of a form that is not read: {error}") from None
         return as_drafter(shape, head) if head.kind else shape
@@ -242,6 +248,7 @@ def of_decoder(name: str, decoder: Decoder) -> ModelShape:
         feed_layers=feed_layers,
         unread=decoder.unread,
         assumed=decoder.assumed,
+        notes=decoder.notes,
     )
 
 

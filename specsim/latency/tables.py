@@ -71,7 +71,12 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
         return rows(table)[short[0]]
     if short:
         raise ValueError(f"{argument} {name!r} could be {', '.join(short)}")
-    raise ValueError(f"{argument} {name!r} is unknown; {_near(table, name)}")
+    way_on = _WAY_ON if table == "models" else ""
+    raise ValueError(f"{argument} {name!r} is unknown; {_near(table, name)}{way_on}")
+
+
+# What to do about a model that the table does not have.
+_WAY_ON = "; of any other model the file config.json says all sizes: download that file alone, and give its path"
 
 
 def _near(table: str, name: str) -> str:
@@ -97,7 +102,7 @@ def of_hub(name: str) -> dict[str, str]:
         return row
     raise ValueError(
         f"model {name!r} is not in the table, and nothing is fetched from a hub; give the folder of its config.json, "
-        f"or a name of the table; {_near('models', name.rpartition('/')[2])}"
+        f"or a name of the table; {_near('models', name.rpartition('/')[2])}{_WAY_ON}"
     )
 
 

@@ -11,7 +11,8 @@ from helpers.planning import SMALL, as_json, run
 
 from specsim import ModelShape, roofline
 from specsim.latency import Constants
-from specsim.latency.weights import TYPES, declared_weights
+from specsim.latency.quantization import declared_weights
+from specsim.latency.weights import TYPES
 
 V32: dict[str, Any] = {
     "architectures": ["DeepseekV32ForCausalLM"], "model_type": "deepseek_v32", "hidden_size": 7168,
@@ -80,7 +81,7 @@ def test_quantized_configs(told: dict[str, Any], name: str, layers: float, exper
 def test_a_quantization_that_is_not_known_is_refused(tmp_path: Path) -> None:
     mixed = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}
     for told in (mixed, {"quant_method": "vptq"}, {"quant_method": "awq", "bits": 5}, {"group": 3},
-                 {"quant_method": "fp8", "ignore": ["re:.*self_attn.*"]}):  # fmt: skip
+                 {"quant_method": "fp8", "ignore": ["re:.*my_blocks.*"]}):  # fmt: skip
         words = f"0.7 --target {saved(tmp_path, LLAMA | {'quantization_config': told})} --draft llama-3.2-1b"
         said = run(f"{words} --hardware h100-sxm", 2)
         assert "model: its quantization_config, unknown (" in said
@@ -93,15 +94,20 @@ def test_a_quantization_that_is_not_known_is_refused(tmp_path: Path) -> None:
 def test_experts_alone_are_narrow_where_attention_is_left_out(tmp_path: Path) -> None:
     """Kimi-K2.5 as published: 4 bits in groups of 32, but attention, shared experts and dense layers."""
     group = {"group_0": {"weights": {"num_bits": 4, "type": "int", "group_size": 32, "symmetric": True}}}
-    told = {"quant_method": "compressed-tensors", "config_groups": group, "ignore": ["lm_head", "re:.*self_attn.*"]}
+    left = ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"]
+    told = {"quant_method": "compressed-tensors", "config_groups": group, "ignore": left}
     found = ModelShape.from_config(V32 | {"quantization_config": told}).stored
     assert found == ("int4 experts", 16, 16, 4.5)
     # modelopt names modules, and some of its files say it beside the config.
     (tmp_path / "config.json").write_text(json.dumps({k: v for k, v in V32.items() if k != "quantization_config"}))
-    left = ["lm_head", *(f"model.layers.{i}.self_attn.q_a_proj" for i in range(61))]
+    left = ["lm_head", "model.layers.61*", *(f"model.layers.{i}.self_attn*" for i in range(61))]
     beside = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "exclude_modules": left}}
     (tmp_path / "hf_quant_config.json").write_text(json.dumps(beside))
-    assert ModelShape.from_config(tmp_path).stored == ("nvfp4 experts", 16, 16, 4.5)
+    found = ModelShape.from_config(tmp_path).stored
+    assert found is not None
+    assert (found.name.partition(" (")[0], found.head, found.experts) == ("nvfp4", 16, 4.5)
+    # Attention with its indexer 12.7 billion, three dense layers and 58 shared experts 3.7.
+    assert found.layers == pytest.approx((16 * 12.247 + 4.5 * 3.743) / (12.247 + 3.743), rel=0.01)
     norms = {"quant_method": "fp8", "modules_to_not_convert": ["model.layers.0.self_attn.kv_a_layernorm", "lm_head"]}
     assert ModelShape.from_config(V32 | {"quantization_config": norms}).stored == ("fp8", 8, 16, 0)
 

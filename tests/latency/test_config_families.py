@@ -6,6 +6,7 @@ Matrices are compared one for one, so a field that is read wrong, or not at all,
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from typing import Any
@@ -157,3 +158,10 @@ def test_defaults_of_left_out_fields_are_those_of_transformers(kind: str) -> Non
     own = {name: field.default for name, field in mapping[kind].__dataclass_fields__.items()}
     declared = {name: value for name, value in own.items() if name in known and isinstance(value, int | str)}
     assert {name: value for name, value in defaults_of(kind, {}).items() if name not in SIZES} == declared
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FAMILIES if kind not in ELSEWHERE])
+def test_what_transformers_writes_names_nothing(kind: str) -> None:
+    """A file with every field of the class, defaults included: no answer drowns in names."""
+    shape = ModelShape.from_config(json.loads(built(kind).config.to_json_string(use_diff=False)))
+    assert (shape.unread, shape.assumed, shape.notes) == ((), (), ())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from specsim import ModelShape
-from specsim.latency.weights import declared_weights
+from specsim.latency.quantization import declared_weights
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,

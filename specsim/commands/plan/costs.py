@@ -12,7 +12,7 @@ from specsim.commands.plan.comparison import Comparison
 from specsim.commands.plan.memory import Misfit, misfits
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP, drafted_share
-from specsim.commands.plan.stored import Types, chosen_types, kv_bytes
+from specsim.commands.plan.stored import Types, chosen_cache, chosen_types
 from specsim.latency import (
     Constants,
     LatencyModel,
@@ -205,11 +205,12 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
     assert options.hardware is not None
 
     # The models, the device, and the types of numbers.
-    target, device = models.shape(options.target), hardware(options.hardware)
+    target, device = models.target(options.target), hardware(options.hardware)
     scored = None if options.draft_vocab is None else check.integer(options.draft_vocab, "draft_vocab", 1)
     drafter = models.drafter(options.draft, target, scored)
     dtype = None if options.dtype is None else short_name(options.dtype)
     types = chosen_types(dtype, options.weights, options.draft_weights, target, drafter.shape, device)
+    cache = chosen_cache(options.kv_dtype, target)
     overhead_ms = 0.0 if options.overhead is None else options.overhead
     parallel = options.tp, options.draft_tp
 
@@ -223,15 +224,14 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
         dtype=types.products,
         weight_bytes=types.target,
         draft_weight_bytes=types.draft,
-        kv_bytes=kv_bytes(options.kv_dtype),
+        kv_bytes=cache.width,
         overhead_s=float(check.scalar(overhead_ms, "overhead", "[0, inf)")) / 1e3,
         constants=_constants(options.experts_overhead, target),
     )
     if drafter.shape is None:
         latency = _without_draft_model(latency)
-    if options.kv_dtype is not None:
-        words = f"the cache is kept in {short_name(options.kv_dtype)}"
-        latency = latency._replace(assumptions=(*latency.assumptions, words))
+    if cache.words:
+        latency = latency._replace(assumptions=(*latency.assumptions, cache.words))
 
     # Without --overhead it is in no value, but the low ends of intervals allow for it.
     hidden_overhead = 0.0
@@ -246,13 +246,11 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
 
     # Notes on the shapes, and points that do not fit the memory.
     notes = [*models.named_after(options.target, target), *drafter.notes, *types.notes]
-    notes += [_unread(shape) for shape in (target, drafter.shape) if shape is not None and shape.unread]
-    notes += [_assumed(shape) for shape in (target, drafter.shape) if shape is not None and shape.assumed]
+    notes += [note for shape in (target, drafter.shape) if shape is not None for note in models.config_notes(shape)]
     notes += _mismatches(target, drafter, parallel)
-    cached = kv_bytes(options.kv_dtype)
-    placed = [Placed(target, types.target, options.tp, cached)]
+    placed = [Placed(target, types.target, options.tp, cache.width)]
     if drafter.shape is not None:
-        placed.append(Placed(drafter.shape, types.draft, options.draft_tp, cached))
+        placed.append(Placed(drafter.shape, types.draft, options.draft_tp, cache.width))
     unfit = misfits(placed, device, batches, contexts)
     notes += [misfit.note for misfit in unfit]
     return Costs(latency, drafter.method, tuple(notes), hidden_overhead, types=types, misfits=unfit)
@@ -263,17 +261,6 @@ def _without_draft_model(latency: LatencyModel) -> LatencyModel:
     words = [assumption for assumption in latency.assumptions if not assumption.startswith(KNOWN)]
     words.append("no interval: no cycle without a draft model is recorded to compare with")
     return latency._replace(draft=lambda batch, context: Timing(0.0), cycle_error=None, assumptions=tuple(words))
-
-
-def _unread(shape: ModelShape) -> str:
-    """Return a note that names the fields of a config that are not understood."""
-    fields = ", ".join(shape.unread)
-    return f"{shape.name}: these fields of its config are not understood, and nothing is counted for them: {fields}"
-
-
-def _assumed(shape: ModelShape) -> str:
-    """Return a note that names the fields a config leaves out, with the values that are taken."""
-    return f"{shape.name}: its config leaves out, and its model_type's own code takes: {', '.join(shape.assumed)}"
 
 
 def _constants(experts_ms: float | None, target: ModelShape) -> Constants:

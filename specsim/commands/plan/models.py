@@ -15,6 +15,15 @@ from specsim.latency.shape import as_eagle
 UNKNOWN = ("medusa", "hydra", "lookahead", "dflash", "pard", "peagle", "p-eagle", "dspark", "mlp_speculator", "eagle2")
 
 
+# Drafters by their kind, as an error calls them.
+DESCRIBED = {
+    **{"eagle": "EAGLE head", "eagle3": "EAGLE-3 head", "peagle": "P-EAGLE head", "dflash": "DFlash head"},
+    **{"parallel": "it fills masks in one pass, as PARD does", "mtp": "multi-token prediction module"},
+}
+# Width from which a model of one layer is taken for an EAGLE head: models that decode alone are narrower or deeper.
+LEAST_HEAD = 1024
+
+
 class Drafter(NamedTuple):
     """A drafter: its shape (None: n-grams are looked up), its method, and notes for the reader."""
 
@@ -29,6 +38,31 @@ def shape(name: str) -> ModelShape:
     if path.suffix == ".json" or is_gguf(path) or (path / "config.json").is_file():
         return ModelShape.from_config(path)
     return ModelShape.named(name)
+
+
+def target(name: str) -> ModelShape:
+    """Return the shape of a target; ValueError for a drafter, which no engine decodes with alone."""
+    model = shape(name)
+    is_head = model.layers == 1 and model.hidden >= LEAST_HEAD
+    if not model.drafter and not is_head:
+        return model
+    kind = DESCRIBED.get(model.drafter, f"EAGLE head, by its one layer, {model.hidden} wide")
+    raise ValueError(
+        f"--target {name} is a drafter ({kind}) and does not decode alone; give it as --draft, and as --target the "
+        "model that it drafts for, by its name or the path of its config.json"
+    )
+
+
+def config_notes(model: ModelShape) -> list[str]:
+    """Return notes on what a config does not say, and on what of it is not understood."""
+    notes = [f"its config {note}" for note in model.notes]
+    if model.unread:
+        fields = ", ".join(model.unread)
+        notes.append(f"these fields of its config are not understood, and nothing is counted for them: {fields}")
+    if model.assumed:
+        fields = ", ".join(model.assumed)
+        notes.append(f"its config leaves out, and its model_type's own code takes: {fields}")
+    return [f"{model.name}: {note}" for note in notes]
 
 
 def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:

@@ -173,7 +173,10 @@ class PlanOptions(NamedTuple):
     ] = None
     kv_dtype: Annotated[
         str | None,
-        typer.Option(help="Number type of the cache: bf16, fp16 or fp8. Default: 16 bits.", rich_help_panel=MODELS),
+        typer.Option(
+            help="Number type of the cache: bf16, fp16, fp8, int8, nvfp4. Default: the config's, else 16 bits.",
+            rich_help_panel=MODELS,
+        ),
     ] = None
     experts_overhead: Annotated[
         float | None,

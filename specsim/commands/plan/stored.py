@@ -10,7 +10,7 @@ from specsim.latency import Hardware, ModelShape
 from specsim.latency.weights import TYPES, Weights, weights_named
 
 # Bytes of a number in the cache, by its type.
-KV_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0}
+KV_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "nvfp4": 4.5 / 8}
 
 
 class Types(NamedTuple):
@@ -54,7 +54,8 @@ def chosen_types(
     declared = None if large.stored is None else large.stored.name
     products = dtype
     if products is None:
-        products = "fp8" if declared == "fp8" and weights is None and "fp8" in device.flops else sixteen
+        is_fp8 = declared is not None and declared.partition(",")[0] == "fp8"
+        products = "fp8" if is_fp8 and weights is None and "fp8" in device.flops else sixteen
     plain = TYPES[sixteen] if dtype is None else TYPES.get(dtype, TYPES[sixteen])
     notes = []
 
@@ -88,9 +89,30 @@ def chosen_types(
     return Types(products, target, draft, tuple(notes))
 
 
-def kv_bytes(kv_dtype: str | None) -> float:
-    """Return the bytes of a cached number."""
-    kind = "bf16" if kv_dtype is None else short_name(kv_dtype)
-    if kind not in KV_BYTES:
-        raise unknown("kv_dtype", kind, KV_BYTES)
-    return KV_BYTES[kind]
+class Cache(NamedTuple):
+    """The type of cached keys and values, the bytes of one, and a phrase on who says so; "" where nobody does."""
+
+    dtype: str
+    width: float
+    words: str = ""
+
+
+def chosen_cache(kv_dtype: str | None, target: ModelShape) -> Cache:
+    """Return the type of the cache: by --kv-dtype, else by the target's config, else 16 bits."""
+    if kv_dtype is not None:
+        kind = short_name(kv_dtype)
+        if kind not in KV_BYTES:
+            raise unknown("kv_dtype", kind, KV_BYTES)
+        words = f"the cache is kept in {kind}"
+        if target.cache and target.cache != kind:
+            words += f", as --kv-dtype says; the config of {target.name} says {target.cache}"
+        return Cache(kind, KV_BYTES[kind], words)
+    if not target.cache:
+        return Cache("bf16", KV_BYTES["bf16"])
+    if target.cache not in KV_BYTES:
+        raise ValueError(
+            f"{target.name}: the cache of its quantization_config, {target.cache}, is not understood; give --kv-dtype "
+            f"({', '.join(KV_BYTES)})"
+        )
+    words = f"the cache is kept in {target.cache}, as the config of {target.name} says; --kv-dtype says otherwise"
+    return Cache(target.cache, KV_BYTES[target.cache], words)

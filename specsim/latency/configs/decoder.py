@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from specsim.latency.configs import kinds
 from specsim.latency.configs.defaults import defaults_of
 from specsim.latency.configs.experts import NUMBER, OF_EXPERTS, Experts
-from specsim.latency.configs.families import ALIASES, FAMILIES, Family
-from specsim.latency.configs.fields import Fields, unread
+from specsim.latency.configs.families import FAMILIES, Family
+from specsim.latency.configs.fields import Fields, check_nested, unread
 from specsim.latency.configs.mixers import Attention, State
+from specsim.latency.configs.model_types import model_type
+from specsim.latency.configs.modules import Feeds, Modules, modules_of
 
 
 class Decoder(NamedTuple):
@@ -19,7 +22,8 @@ class Decoder(NamedTuple):
     attention_layers cache keys and values, windowed of them for `window` tokens at most; state_layers keep a state
     instead. body: all layers, every expert included. feed_layers: layers with a feed-forward block. unread: fields that
     were not understood, and change nothing that is counted as far as their names say. assumed: fields that were left
-    out, each with the value that the code of the model_type takes then.
+    out, each with the value that the code of the model_type takes then. notes: how its model_type was found, where the
+    file does not say it plainly. modules: its matrices by their names.
     """
 
     layers: int
@@ -39,11 +43,13 @@ class Decoder(NamedTuple):
     moe_layers: int
     unread: tuple[str, ...]
     assumed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    modules: Modules = Modules()
 
 
 def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = frozenset()) -> Decoder:
     """The decoder of a config; extra: fields that the caller reads. ValueError for layers that are not counted here."""
-    fields, family = _family(values, name)
+    fields, family, note = _family(values, name)
     hidden = fields.number("hidden_size", "n_embd", "d_model")
     vocab = fields.number("vocab_size")
     if fields.get("word_embed_proj_dim", default=hidden) != hidden:
@@ -56,7 +62,8 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     windowed = layer_kinds.count(kinds.WINDOW)
     window = 0
     if windowed:
-        window = fields.number("sliding_window", "sliding_window_size", "attention_chunk_size")
+        sized = fields.first("sliding_window", "sliding_window_size", "attention_chunk_size")
+        window = fields.number(sized)
     if not attending:
         raise fields.refusal("has no layer with attention, so nothing is cached per token: not counted here")
 
@@ -85,6 +92,17 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     body = mixed + dense * family.matrices * hidden * wide + moe * (beside + moe_layer.number * expert)
     if not moe:
         moe_layer, expert = Experts(0, 0, 0), 0
+    expert_layers = frozenset(_indices(layer_kinds, kinds.EXPERTS) if family.alone else _indices(routed, True))
+    feeds = Feeds(
+        expert_layers,
+        frozenset(_indices(layer_kinds, kinds.MLP) if family.alone else range(layers)) - expert_layers,
+        family.matrices,
+        hidden * wide,
+        hidden * moe_layer.shared,
+        (space or hidden) * moe_layer.width,
+        moe_layer.number,
+    )
+    modules = modules_of(layer_kinds, attention, state, feeds, family.blocks, family.parallel)
     # What the file leaves out and its code fills in; then what is not understood.
     taken = sorted(key for key in fields.left_out if fields.left_out[key] and fields.values[key] is not False)
     assumed = tuple(f"{key} {fields.values[key]}" for key in taken)
@@ -105,21 +123,37 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
         moe_layer.per_token,
         expert,
         moe,
-        unread(fields),
+        (*unread(fields), *_outside(values, fields)),
         assumed,
+        (note,) if note else (),
+        modules,
     )
 
 
-def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
-    """The fields of the decoder, which some configs nest, and how its model_type is read."""
+def _indices(values: Sequence[object], wanted: object) -> list[int]:
+    """The places of a value in a list."""
+    return [i for i, value in enumerate(values) if value == wanted]
+
+
+def _outside(values: dict[str, Any], fields: Fields) -> tuple[str, ...]:
+    """Fields beside a nested decoder that say something of decoders, and that the decoder itself lacks."""
+    if not values.get("text_config"):
+        return ()
+    inner = values["text_config"]
+    known = {key for key in fields.read if key not in inner and values.get(key) not in (None, False, [], {}, 0)}
+    return tuple(f"{key} (beside text_config)" for key in sorted(known - {"text_config", "quantization_config"}))
+
+
+def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family, str]:
+    """The fields of the decoder, which some configs nest; how its model_type is read; a note on how that was found."""
     inner = values.get("text_config")
     if inner is not None and not isinstance(inner, dict):
         raise ValueError(f"config {name}: text_config holds a {type(inner).__name__}, not an object")
-    kind = str(values.get("model_type") or "")
+    kind, note = model_type(values, inner or {})
+    is_named = bool((inner or {}).get("model_type") or values.get("model_type"))
     if inner:
-        kind = str(inner.get("model_type") or kind)
+        check_nested(values, inner, name)
         values = inner
-    kind = ALIASES.get(kind, kind)
     fields = Fields(values, name, set(), {})
     if values.get("is_encoder_decoder"):
         raise fields.refusal("has an encoder (is_encoder_decoder is True), which is not counted")
@@ -127,7 +161,8 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
     if kind not in FAMILIES:
         near = difflib.get_close_matches(kind, list(FAMILIES), n=4, cutoff=0.5)
         shown = f"near ones that are: {', '.join(near)}" if near else f"among those that are: {_SOME}"
-        raise fields.refusal(f"has model_type {kind!r}, whose layers are not counted here ({shown})")
+        named = f"model_type {kind!r}" if is_named else f"no model_type, but architectures of {kind}"
+        raise fields.refusal(f"has {named}, whose layers are not counted here ({shown})")
     family = FAMILIES[kind]
     if values.get("add_cross_attention"):
         raise fields.refusal("has cross-attention (add_cross_attention is True), which is not counted")
@@ -135,7 +170,11 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
     present = {key: value for key, value in values.items() if value is not None}
     defaults = defaults_of(kind, values)
     merged = {**family.defaults, **defaults, **present}
-    return Fields(merged, name, set(), dict.fromkeys(defaults, False), frozenset(values) - frozenset(merged)), family
+    return (
+        Fields(merged, name, set(), dict.fromkeys(defaults, False), frozenset(values) - frozenset(merged)),
+        family,
+        note,
+    )
 
 
 # More layers than any model has: each one is read.
@@ -146,7 +185,9 @@ _SOME = "llama, qwen3, qwen3_moe, gemma3_text, mistral, gpt_oss, deepseek_v3, gl
 def _layers(fields: Fields) -> int:
     """The number of layers; Nemotron-H may give it by the length of a list alone."""
     listed = fields.entries("layers_block_type")
-    count = fields.number("num_hidden_layers", "n_layer", default=len(listed) if listed else None)
+    count = fields.number(
+        "num_hidden_layers", "n_layer", "n_layers", "num_layers", default=len(listed) if listed else None
+    )
     if count > _MOST_LAYERS:
         raise ValueError(f"config {fields.name}: num_hidden_layers is {count}; it must be at most {_MOST_LAYERS}")
     return count

@@ -39,8 +39,6 @@ Routed = Callable[[Fields, int], list[bool]]
 
 def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediate_size",)) -> Experts:
     """Experts without shared ones; `width` names the field of their width."""
-    for names in (NUMBER, PER_TOKEN):
-        _check_alike(fields, names)
     number = fields.number(*NUMBER)
     per_token = fields.number(*PER_TOKEN)
     if per_token > number:
@@ -49,18 +47,9 @@ def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediat
     return Experts(number, per_token, fields.number(*width))
 
 
-def _check_alike(fields: Fields, names: tuple[str, ...]) -> None:
-    """ValueError if two names of one number have different values."""
-    present = {name: fields.values[name] for name in names if fields.values.get(name) is not None}
-    if len(set(map(str, present.values()))) > 1:
-        both = " and ".join(f"{name} {value}" for name, value in present.items())
-        raise ValueError(f"config {fields.name} has {both}, which say the same; leave out one of them")
-
-
 def beside(fields: Fields, hidden: int) -> Experts:
     """Experts with shared ones, each as wide as the others (DeepSeek and its successors)."""
     routed = plain(fields, hidden, width=("moe_intermediate_size",))
-    _check_alike(fields, BESIDE)
     number = fields.number(*BESIDE, default=0)
     wide = fields.number("moe_shared_expert_intermediate_size", default=routed.width)
     return routed._replace(shared=number * wide)
@@ -93,7 +82,7 @@ def wide_shared(fields: Fields, hidden: int) -> Experts:
 
 def generic(fields: Fields, hidden: int) -> Experts:
     """Experts of a config without model_type: as wide as it says, shared ones where it names some."""
-    routed = plain(fields, hidden, width=("moe_intermediate_size", "intermediate_size"))
+    routed = plain(fields, hidden, width=(fields.first("moe_intermediate_size", "intermediate_size"),))
     shared = fields.number("n_shared_experts", default=0) * routed.width
     return routed._replace(shared=fields.number("shared_expert_intermediate_size", default=shared))
 
@@ -106,10 +95,11 @@ def all_layers(fields: Fields, layers: int) -> list[bool]:
 def after_dense(fields: Fields, layers: int) -> list[bool]:
     """Dense layers come first; then one layer in moe_layer_freq has experts."""
     declared = _declared(fields, layers)
+    if declared is not None:
+        fields.read.update(("first_k_dense_replace", "num_dense_layers", "moe_layer_freq"))
+        return declared
     dense = fields.number("first_k_dense_replace", "num_dense_layers", default=0)
     every = fields.get("moe_layer_freq", default=1)
-    if declared is not None:
-        return declared
     if isinstance(every, list):
         if len(every) != layers:
             raise ValueError(f"config {fields.name}: moe_layer_freq has {len(every)} entries for {layers} layers")
@@ -143,8 +133,12 @@ def every_step(fields: Fields, layers: int) -> list[bool]:
 
 def interleaved(fields: Fields, layers: int) -> list[bool]:
     """Llama 4: the layers of moe_layers, or every interleave_moe_layer_step-th."""
-    listed, every = fields.indices("moe_layers", layers=layers), fields.number("interleave_moe_layer_step", default=1)
-    return [i in listed if listed is not None else (i + 1) % every == 0 for i in range(layers)]
+    listed = fields.indices("moe_layers", layers=layers)
+    if listed is not None:
+        fields.read.add("interleave_moe_layer_step")
+        return [i in listed for i in range(layers)]
+    every = fields.number("interleave_moe_layer_step", default=1)
+    return [(i + 1) % every == 0 for i in range(layers)]
 
 
 def periodic(fields: Fields, layers: int) -> list[bool]:

@@ -10,6 +10,7 @@ from specsim.latency.configs import experts as moe
 from specsim.latency.configs import kinds as layer_kinds
 from specsim.latency.configs import mixers
 from specsim.latency.configs.fields import Fields
+from specsim.latency.configs.modules import Blocks
 
 Width = Callable[[Fields, int], int]
 
@@ -49,7 +50,8 @@ class Family(NamedTuple):
     kinds: which layers attend to all tokens or to a window, and which keep a state. fewest: as many experts make a
     layer one with experts; 0: a count of 0 is refused, for no layer is dense. parallel: every layer has attention and a
     state beside each other. alone: a layer is either a mixer or a feed-forward block. known: fields that change nothing
-    here. defaults: of fields that a file may leave out, beside those of `config_defaults.csv`.
+    here. defaults: of fields that a file may leave out, beside those of `config_defaults.csv`. blocks: names of the
+    blocks of a layer, which a quantization may name.
     """
 
     attention: Callable[[Fields, int], mixers.Attention] = mixers.grouped
@@ -64,6 +66,7 @@ class Family(NamedTuple):
     alone: bool = False
     known: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = MappingProxyType({})
+    blocks: Blocks = Blocks()
 
 
 _WINDOWS = Family(kinds=layer_kinds.by_pattern())
@@ -166,7 +169,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "granitemoehybrid": _GRANITE,
     "bamba": _GRANITE._replace(width=width, experts=None),
-    "falcon_h1": Family(state=mixers.mamba2, parallel=True, known=(*_MAMBA, "mamba_use_mlp")),
+    "falcon_h1": Family(state=mixers.mamba2, parallel=True, known=(*_MAMBA, "mamba_use_mlp", "mlp_expansion_factor")),
     "nemotron_h": Family(
         kinds=layer_kinds.lettered,
         state=mixers.mamba2,
@@ -192,6 +195,19 @@ FAMILIES: dict[str, Family] = {
         fewest=0,
     ),
 }
+
+# Families whose code calls the blocks of a layer otherwise.
+_SPARSE, _FEEDS = Blocks(feed="block_sparse_moe"), Blocks(feed="feed_forward")
+_BLOCKS = {
+    **dict.fromkeys(("mixtral", "phimoe", "granitemoe", "granitemoeshared", "granitemoehybrid"), _SPARSE),
+    **dict.fromkeys(("minimax", "minimax_text_01", "minimax_m1", "minimax_m2"), _SPARSE),
+    **dict.fromkeys(("llama4_text", "jamba", "lfm2", "lfm2_moe", "bamba", "falcon_h1"), _FEEDS),
+    **dict.fromkeys(("gpt2", "gptj", "gpt_bigcode"), Blocks("attn")),
+    **dict.fromkeys(("gpt_neox", "bailing_moe", "bailing_moe_v2"), Blocks("attention")),
+    **dict.fromkeys(("falcon", "bloom"), Blocks("self_attention")),
+    **{"internlm2": Blocks("attention", "feed_forward"), "nemotron_h": Blocks("mixer", "mixer")},
+}
+FAMILIES |= {kind: FAMILIES[kind]._replace(blocks=blocks) for kind, blocks in _BLOCKS.items()}
 
 # Configs that hold a decoder beside an encoder of pictures, and text decoders under another name.
 ALIASES = {

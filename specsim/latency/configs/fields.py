@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from specsim.base import check
 from specsim.base.reading import read_json
+from specsim.latency.configs.harmless import is_harmless
 from specsim.latency.gguf_config import gguf_config, stored_bits
 from specsim.latency.gguf_header import is_gguf, read_header
 
@@ -21,21 +22,8 @@ WAY_ON = (
     "--hazards; specsim diagnose (two logs); specsim-real compare; in Python a ModelShape by hand"
 )
 
-# Fields that change neither matrices nor caches, by parts of their names.
-_HARMLESS = re.compile(
-    r"norm|loss|coef|drop|bias|(^|_)eps$|epsilon|init|jitter|router|score|scoring|scal|_act$|activation|dtype|token_id"
-    r"|rope|rotary|theta|temperature|logit|softcap|clip|version|map$|template|multiplier|max_length|max_position"
-    r"|position_embedding|max_seq|use_cache|return_dict|output_|label|problem_type|pruned|torchscript|time_step|_dt_"
-    r"|pretraining_tp|kernels|n_group|topk_group|topk_method|expert_group|aux|ep_size|causal|swiglu|alpha|beta"
-    r"|residual|rescale|summary|seq_length|interleave$|softmax|special|generation|tie_|architectures|model_type|auto_|limit|quant"
-)
 # Ends of names that say which layers there are, or how many, whatever else is in the name, such as `rope_layers`.
 _COUNTS = re.compile(r"(layers?|experts?|ranks?|blocks?|heads|streams|steps|loops?|depth)(_list|_ids|_idx|_indices)?$")
-# Fields with such an end that change neither matrices nor caches all the same.
-_HARMLESS_COUNTS = {
-    *("no_rope_layers", "rope_scaling_layers", "scale_depth", "scale_attn_by_inverse_layer_idx"),
-    *("mamba_dt_rank", "time_step_rank"),
-}
 # Fields of any family that do not concern the layers counted here.
 _KNOWN = {
     *("num_nextn_predict_layers", "num_mtp_modules", "mtp_transformer_layers", "mtp_num_hidden_layers"),
@@ -64,6 +52,7 @@ _EVERY = {
 _STRUCTURE = re.compile(
     r"layer|block|head|expert|moe|mamba|ssm|rank|linear|sparse|index|recurr|hybrid|interval|period|pattern|conv"
     r"|state|width|share|window|attn|attention|encoder|size|dim|latent|memory|freq|chunk|depth|rwkv|gate|branch|dense"
+    r"|ffn|mlp|(^|_)kv(_|$)"
 )
 
 
@@ -93,10 +82,28 @@ class Fields(NamedTuple):
     def get(self, *names: str, default: Any = None) -> Any:
         """The value of the first of these fields that is there and not null."""
         self.read.update(names)
+        self.check_alike(names)
         name = next((name for name in names if self.values.get(name) is not None), None)
         if name is None and default is not None:
             self._check_null(names)
         return default if name is None else self._taken(name)
+
+    def first(self, *names: str) -> str:
+        """The first of these fields that is there and not null, of which each has a meaning of its own; else the last.
+
+        Names that are passed to `get` and `number` together say the same, and must agree.
+        """
+        self.read.update(names)
+        return next((name for name in names if self.values.get(name) is not None), names[-1])
+
+    def check_alike(self, names: tuple[str, ...]) -> None:
+        """ValueError if two names of one number have different values in the file."""
+        present = {
+            name: self.values[name] for name in names if self.values.get(name) is not None and name not in self.left_out
+        }
+        if len(set(map(str, present.values()))) > 1:
+            both = " and ".join(f"{name} {value}" for name, value in present.items())
+            raise ValueError(f"config {self.name} has {both}, which say the same; leave out one of them")
 
     def _taken(self, name: str) -> Any:
         """The value of a field, with a record that a default was taken."""
@@ -107,6 +114,7 @@ class Fields(NamedTuple):
     def number(self, *names: str, default: int | None = None) -> int:
         """A whole number; the default where no field is there, ValueError where there is no default."""
         self.read.update(names)
+        self.check_alike(names)
         for name in names:
             if self.values.get(name) is not None:
                 least = 0 if default == 0 else 1
@@ -153,7 +161,7 @@ def unread(fields: Fields) -> tuple[str, ...]:
     left = {
         name: value
         for name, value in fields.values.items()
-        if name not in fields.read | _KNOWN and not _is_harmless(name) and name[:1] != "_" and _says(name, value)
+        if name not in fields.read | _KNOWN and not is_harmless(name, value) and name[:1] != "_" and _says(name, value)
     }
     for name, value in left.items():
         if _STRUCTURE.search(name) or _COUNTS.search(name):
@@ -164,10 +172,16 @@ def unread(fields: Fields) -> tuple[str, ...]:
     return tuple(sorted(left))
 
 
-def _is_harmless(name: str) -> bool:
-    """Return whether a field changes neither matrices nor caches, by its name."""
-    says_layers = _COUNTS.search(name) and name not in _HARMLESS_COUNTS
-    return bool(_HARMLESS.search(name)) and not says_layers
+def check_nested(outer: dict[str, Any], inner: dict[str, Any], name: str) -> None:
+    """ValueError if a config and the decoder that it nests say different things of one field that is counted."""
+    for key in sorted(set(outer) & set(inner) - _KNOWN - {"layer_types"}):
+        values = outer[key], inner[key]
+        differ = values[0] != values[1] and None not in values and not isinstance(values[0], dict)
+        if differ and not is_harmless(key, values[0]) and key[:1] != "_":
+            raise ValueError(
+                f"config {name} has {key} {values[0]!r:.40}, and in text_config {values[1]!r:.40}; make them agree, or "
+                "leave out the first"
+            )
 
 
 def _says(name: str, value: Any) -> bool:
@@ -194,16 +208,26 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
     if not isinstance(values, dict):
         raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
     # A quantization may be described beside it; a file called config.json is named by its folder.
-    if path.name == "config.json" and not values.get("quantization_config"):
-        values = {**values, **_beside(path)}
+    if path.name == "config.json":
+        values = _with_beside(values, path)
     return values, path.parent.name or path.stem if path.name == "config.json" else path.stem
 
 
-def _beside(path: Path) -> dict[str, Any]:
-    """The quantization_config that modelopt writes into a file beside the config; {} without it."""
+def _with_beside(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The fields of a config, with what modelopt writes into a file beside it: the config's own word counts first."""
     try:
         held = read_json(path.parent / "hf_quant_config.json", MOST_BYTES, "hf_quant_config.json")
     except OSError:
-        return {}
-    quantization = held.get("quantization") if isinstance(held, dict) else None
-    return {"quantization_config": quantization} if isinstance(quantization, dict) else {}
+        return values
+    beside = held.get("quantization") if isinstance(held, dict) else None
+    if not isinstance(beside, dict):
+        return values
+    described = values.get("quantization_config")
+    if not described:
+        return {**values, "quantization_config": beside}
+    # Some configs leave the type of the cache to the file beside them.
+    cache = beside.get("kv_cache_quant_algo")
+    is_open = isinstance(described, dict) and not {"kv_cache_quant_algo", "kv_cache_scheme"} & set(described)
+    if cache and is_open:
+        return {**values, "quantization_config": {**described, "kv_cache_quant_algo": cache}}
+    return values

@@ -101,6 +101,12 @@ def _kind(values: dict[str, Any], name: str) -> str:
     # A decoder, or a drafter of another kind.
     strange = [word for word in architectures if not _DECODER.search(word) or _OTHER.search(word)]
     strange = strange or [word for word in (speculator,) if word]
+    kind = str(values.get("model_type") or "")
+    if not strange and _OTHER.search(kind):
+        raise ValueError(
+            f"config {name} has model_type {kind}, that of a drafter which is not known here (a target is the model "
+            f"that it drafts for); {WAY_ON}"
+        )
     if strange:
         raise ValueError(f"config {name} has architecture {strange[0]}, which is not known here; {WAY_ON}")
     return ""

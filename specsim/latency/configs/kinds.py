@@ -23,15 +23,23 @@ Kinds = Callable[[Fields, int], list[str]]
 
 def declared(fields: Fields, layers: int) -> list[str] | None:
     """The kinds that layer_types names, None without it; ValueError for one that is not counted."""
-    types = fields.entries("layer_types", "layers_block_type")
-    fields.read.update(("layer_types", "layers_block_type"))
+    lists = [_named(fields, name, layers) for name in ("layer_types", "layers_block_type")]
+    present = [types for types in lists if types is not None]
+    if len(present) > 1 and present[0] != present[1]:
+        raise ValueError(f"config {fields.name}: layer_types and layers_block_type disagree; leave out one of them")
+    return present[0] if present else None
+
+
+def _named(fields: Fields, name: str, layers: int) -> list[str] | None:
+    """The kinds in a list of layers' types; None without it."""
+    types = fields.entries(name)
     if types is None:
         return None
     unknown = sorted({str(kind) for kind in types if str(kind) not in _WORDS})
     if unknown:
         raise fields.refusal(f"has layers of type {', '.join(unknown)}, which are not counted here")
     if len(types) != layers:
-        raise ValueError(f"config {fields.name}: layer_types has {len(types)} entries for {layers} layers")
+        raise ValueError(f"config {fields.name}: {name} has {len(types)} entries for {layers} layers")
     return [_WORDS[str(kind)] for kind in types]
 
 
@@ -47,15 +55,15 @@ def by_pattern(every: int = 0, *, named: bool = False) -> Kinds:
         # Is there a window at all?
         types = declared(fields, layers)
         switch = fields.get("use_sliding_window")
-        sized = fields.get("sliding_window", "sliding_window_size") is not None
-        windowed = sized and (switch is None or bool(switch))
+        is_off = switch is not None and not switch
+        windowed = not is_off and fields.get("sliding_window", "sliding_window_size") is not None
         fields.read.update(("sliding_window", "sliding_window_size", "max_window_layers"))
         if named:
             fields.read.add("sliding_window_pattern")
         if not windowed:
             if types is not None and WINDOW in types:
                 raise ValueError(f"config {fields.name}: layer_types has windows, but sliding_window is not given")
-            if types is None and every and not sized:
+            if types is None and every and not is_off:
                 raise fields.refusal(
                     "has sliding_window null, but the code of its model_type gives layers a window; give its size, or "
                     "layer_types without windows"
@@ -109,13 +117,14 @@ def chunked(fields: Fields, layers: int) -> list[str]:
     types = declared(fields, layers)
     rotary = fields.entries("no_rope_layers") or None
     every = fields.number("no_rope_layer_interval", default=4)
-    if fields.get("attention_chunk_size") is None:
-        if types is None or WINDOW in types:
-            raise fields.refusal(
-                "has attention_chunk_size null, but the code of its model_type gives layers a chunk; give its size, or "
-                "layer_types without chunks"
-            )
+    if types is not None and WINDOW not in types:
+        fields.read.add("attention_chunk_size")
         return types
+    if fields.get("attention_chunk_size") is None:
+        raise fields.refusal(
+            "has attention_chunk_size null, but the code of its model_type gives layers a chunk; give its size, or "
+            "layer_types without chunks"
+        )
     if types is not None:
         return types
     # By the layers with rotary positions, or every n-th without.
@@ -127,8 +136,11 @@ def chunked(fields: Fields, layers: int) -> list[str]:
 def every_nth(fields: Fields, layers: int) -> list[str]:
     """Qwen3-Next: one layer in full_attention_interval has attention, the others a state."""
     types = declared(fields, layers)
+    if types is not None:
+        fields.read.add("full_attention_interval")
+        return types
     every = fields.number("full_attention_interval", default=4)
-    return types or [FULL if (i + 1) % every == 0 else STATE for i in range(layers)]
+    return [FULL if (i + 1) % every == 0 else STATE for i in range(layers)]
 
 
 def by_number(fields: Fields, layers: int) -> list[str]:
@@ -168,8 +180,11 @@ def listed(fields: Fields, layers: int) -> list[str]:
 def periodic(fields: Fields, layers: int) -> list[str]:
     """Jamba: one layer in attn_layer_period has attention."""
     types = declared(fields, layers)
+    if types is not None:
+        fields.read.update(("attn_layer_period", "attn_layer_offset"))
+        return types
     period, offset = fields.number("attn_layer_period"), fields.number("attn_layer_offset", default=0)
-    return types or [FULL if i % period == offset else STATE for i in range(layers)]
+    return [FULL if i % period == offset else STATE for i in range(layers)]
 
 
 def at_indices(fields: Fields, layers: int) -> list[str]:

@@ -12,6 +12,7 @@ class Attention(NamedTuple):
 
     kv_rank, rope: numbers that multi-head latent attention (MLA) caches per token, 0 elsewhere. index_heads,
     index_size, index_topk: of sparse attention, an indexer that picks the tokens that a query reads, 0 elsewhere.
+    leaves: its matrices by their names, of which `|` separates the alternatives, with the weights of each.
     """
 
     heads: int
@@ -24,13 +25,25 @@ class Attention(NamedTuple):
     index_heads: int = 0
     index_size: int = 0
     index_topk: int = 0
+    leaves: tuple[tuple[str, int], ...] = ()
 
 
 class State(NamedTuple):
-    """A layer that keeps a state instead of a cache: its weights, and the numbers of the state of one sequence."""
+    """A layer that keeps a state instead of a cache: its weights, and the numbers of the state of one sequence.
+
+    blocks: how its block is called. leaves: as of `Attention`; none where its matrices are not told apart.
+    """
 
     weights: int
     numbers: int
+    blocks: tuple[str, ...] = ()
+    leaves: tuple[tuple[str, int], ...] = ()
+
+
+# Names of the matrices of attention, alone or joined.
+_JOINED = "qkv_proj|query_key_value|c_attn|Wqkv|wqkv|W_pack"
+_Q, _K, _V = f"q_proj|wq|{_JOINED}", f"k_proj|wk|{_JOINED}", f"v_proj|wv|{_JOINED}"
+_O = "o_proj|wo|out_proj|dense|c_proj"
 
 
 def grouped(fields: Fields, hidden: int) -> Attention:
@@ -46,7 +59,9 @@ def grouped(fields: Fields, hidden: int) -> Attention:
         raise ValueError(
             f"config {fields.name}: hidden_size {hidden} is no multiple of its {heads} heads; give head_dim"
         )
-    return Attention(heads, kv, size, hidden * size * (heads + 2 * kv), hidden * size * heads)
+    wide, narrow = hidden * size * heads, hidden * size * kv
+    leaves = ((_Q, wide), (_K, narrow), (_V, narrow), (_O, wide))
+    return Attention(heads, kv, size, wide + 2 * narrow, wide, leaves=leaves)
 
 
 def alike(fields: Fields, hidden: int) -> Attention:
@@ -57,7 +72,8 @@ def alike(fields: Fields, hidden: int) -> Attention:
 
 def square_output(fields: Fields, hidden: int) -> Attention:
     """Grouped attention whose output is as wide as the layer (Helium)."""
-    return grouped(fields, hidden)._replace(output=hidden * hidden)
+    plain = grouped(fields, hidden)
+    return plain._replace(output=hidden * hidden, leaves=(*plain.leaves[:-1], (_O, hidden * hidden)))
 
 
 def gated(fields: Fields, hidden: int) -> Attention:
@@ -65,7 +81,8 @@ def gated(fields: Fields, hidden: int) -> Attention:
     plain = grouped(fields, hidden)
     if fields.get("attn_output_gate") is False:
         return plain
-    return plain._replace(queries=plain.queries + plain.output)
+    leaves = ((_Q, 2 * plain.output), *plain.leaves[1:])
+    return plain._replace(queries=plain.queries + plain.output, leaves=leaves)
 
 
 def latent(fields: Fields, hidden: int) -> Attention:
@@ -77,9 +94,18 @@ def latent(fields: Fields, hidden: int) -> Attention:
     )
     wide = heads * (plain + rope)
     compressed = fields.get("q_lora_rank")
-    made = hidden * wide if compressed is None else fields.number("q_lora_rank") * (hidden + wide)
-    made += hidden * (rank + rope) + rank * heads * (plain + value)
-    return Attention(heads, 1, value, made, heads * value * hidden, rank, rope)
+    if compressed is None:
+        queries = [("q_proj", hidden * wide)]
+    else:
+        narrow = fields.number("q_lora_rank")
+        queries = [("q_a_proj|fused_qkv_a_proj", narrow * hidden), ("q_b_proj", narrow * wide)]
+    keys = [
+        ("kv_a_proj_with_mqa|fused_qkv_a_proj|kv_a_proj", hidden * (rank + rope)),
+        ("kv_b_proj", rank * heads * (plain + value)),
+    ]
+    made = sum(count for _, count in (*queries, *keys))
+    output = heads * value * hidden
+    return Attention(heads, 1, value, made, output, rank, rope, leaves=(*queries, *keys, ("o_proj", output)))
 
 
 def indexed(fields: Fields, hidden: int) -> Attention:
@@ -88,8 +114,14 @@ def indexed(fields: Fields, hidden: int) -> Attention:
     heads, size, topk = (fields.number(name) for name in ("index_n_heads", "index_head_dim", "index_topk"))
     if set(fields.entries("indexer_types") or ["full"]) != {"full"}:
         raise fields.refusal("has layers that share an indexer (indexer_types), which are not counted here")
-    picked = fields.number("q_lora_rank") * heads * size + hidden * (size + heads)
-    return plain._replace(queries=plain.queries + picked, index_heads=heads, index_size=size, index_topk=topk)
+    indexer = [
+        ("indexer.wq_b", fields.number("q_lora_rank") * heads * size),
+        ("indexer.wk", hidden * size),
+        ("indexer.weights_proj", hidden * heads),
+    ]
+    queries = plain.queries + sum(count for _, count in indexer)
+    sparse = plain._replace(index_heads=heads, index_size=size, index_topk=topk, leaves=(*plain.leaves, *indexer))
+    return sparse._replace(queries=queries)
 
 
 def gated_delta(fields: Fields, hidden: int) -> State:
@@ -99,7 +131,14 @@ def gated_delta(fields: Fields, hidden: int) -> State:
     kernel, values = fields.number("linear_conv_kernel_dim"), heads * size
     mixed = 2 * keys + values
     weights = hidden * (mixed + values + 2 * heads) + mixed * kernel + values * hidden
-    return State(weights, heads * fields.number("linear_key_head_dim") * size + mixed * kernel)
+    leaves = (
+        ("in_proj_qkv|in_proj_qkvz", hidden * mixed),
+        ("in_proj_z|in_proj_qkvz", hidden * values),
+        ("in_proj_b|in_proj_a|in_proj_ba", 2 * hidden * heads),
+        ("out_proj", values * hidden),
+    )
+    numbers = heads * fields.number("linear_key_head_dim") * size + mixed * kernel
+    return State(weights, numbers, ("linear_attn",), leaves)
 
 
 def delta_attention(fields: Fields, hidden: int) -> State:
@@ -113,13 +152,14 @@ def delta_attention(fields: Fields, hidden: int) -> State:
     fields.read.update(("linear_head_dim", "linear_num_heads", "linear_conv_kernel_dim"))
     wide = heads * size
     gates = 2 * (hidden * size + size * wide) + hidden * heads
-    return State(4 * hidden * wide + gates + 3 * wide * kernel, wide * size + 3 * wide * kernel)
+    weights = 4 * hidden * wide + gates + 3 * wide * kernel
+    return State(weights, wide * size + 3 * wide * kernel, ("self_attn", "linear_attn"))
 
 
 def lightning(fields: Fields, hidden: int) -> State:
     """Lightning attention (MiniMax-01): queries, keys, values, a gate and an output, all of the query heads."""
     plain = grouped(fields, hidden)
-    return State(5 * plain.output, plain.heads * plain.head_dim**2)
+    return State(5 * plain.output, plain.heads * plain.head_dim**2, ("self_attn",))
 
 
 def mamba(fields: Fields, hidden: int) -> State:
@@ -128,7 +168,7 @@ def mamba(fields: Fields, hidden: int) -> State:
     kernel = fields.number("mamba_d_conv")
     rank = -(-hidden // 16) if fields.get("mamba_dt_rank") == "auto" else fields.number("mamba_dt_rank")
     weights = 3 * hidden * inner + inner * kernel + inner * (rank + 2 * numbers) + rank * inner + inner * numbers
-    return State(weights, inner * (numbers + kernel))
+    return State(weights, inner * (numbers + kernel), ("mamba",))
 
 
 def mamba2(fields: Fields, hidden: int) -> State:
@@ -140,7 +180,7 @@ def mamba2(fields: Fields, hidden: int) -> State:
     else:
         size = fields.number("mamba_d_head", "mamba_head_dim")
     # Heads of Nemotron-H, and of an inner width that is given, need not be as wide as the expanded layer.
-    declared = fields.get("mamba_num_heads", "mamba_d_ssm") is not None
+    declared = fields.get(fields.first("mamba_num_heads", "mamba_d_ssm")) is not None
     if not declared and heads * size != expanded:
         raise ValueError(
             f"config {fields.name}: mamba_n_heads {heads} times mamba_d_head {size} is not mamba_expand times "
@@ -152,7 +192,8 @@ def mamba2(fields: Fields, hidden: int) -> State:
     inner = fields.number("mamba_d_ssm", default=heads * size)
     mixed = inner + 2 * groups * numbers
     weights = hidden * (inner + mixed + heads) + mixed * kernel + inner * hidden
-    return State(weights, inner * numbers + mixed * kernel)
+    leaves = (("in_proj", hidden * (inner + mixed + heads)), ("out_proj", inner * hidden))
+    return State(weights, inner * numbers + mixed * kernel, ("mamba", "mixer"), leaves)
 
 
 def short_convolution(fields: Fields, hidden: int) -> State:
@@ -163,4 +204,5 @@ def short_convolution(fields: Fields, hidden: int) -> State:
     for name, same in (("block_dim", hidden), ("conv_dim", hidden), ("conv_dim_out", hidden), ("num_heads", heads)):
         if fields.number(name, default=same) != same:
             raise fields.refusal(f"has {name} {fields.get(name)} where {same} is expected")
-    return State(4 * hidden * hidden + hidden * kernel, hidden * kernel)
+    leaves = (("in_proj", 3 * hidden * hidden), ("out_proj", hidden * hidden))
+    return State(4 * hidden * hidden + hidden * kernel, hidden * kernel, ("conv",), leaves)

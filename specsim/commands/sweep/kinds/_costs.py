@@ -27,7 +27,7 @@ def _draft(name: str) -> None:
 
 INPUTS: dict[str, Input] = {
     "cost_ratio": real("[0, inf)", None),
-    "target": text(models.shape, None, names_files=True),
+    "target": text(models.target, None, names_files=True),
     "draft": text(_draft, None, names_files=True),
     "hardware": text(hardware, None),
     "tp": whole(1, PARTS, 1),
@@ -69,7 +69,7 @@ def costs(point: Mapping[str, Any]) -> LatencyModel:
 @lru_cache(maxsize=64)
 def _placed(files: tuple[str, ...], target: str, draft: str, tp: int, dtype: str) -> list[Placed]:
     """The models with their types of weights and devices; `files` are hashes, so that a changed file is read anew."""
-    large = models.shape(target)
+    large = models.target(target)
     small = models.drafter(draft, large, None).shape
     placed = [Placed(large, TYPES[dtype], tp)]
     return placed if small is None else [*placed, Placed(small, TYPES[dtype], 1)]
@@ -90,7 +90,7 @@ def _costs(
     if ratio is not None:
         return constant(ratio, overhead=overhead)
     # The roofline of both models; times are cached.
-    large = models.shape(target)
+    large = models.target(target)
     small = models.drafter(draft, large, None).shape
     gpu = hardware(device)
     latency = roofline(large, small or large, gpu, tensor_parallel=tp, dtype=dtype, overhead_s=overhead / 1e3)

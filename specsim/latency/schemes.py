@@ -1,0 +1,131 @@
+"""The type in which a quantization scheme stores a matrix: what each tool writes into a config, read as bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specsim.latency.weights import MXFP4, MXFP8, Weights, uniform
+
+# Types that a config names in one word, such as expert_dtype: bits of a parameter.
+WORDS: dict[str, float] = {
+    **dict.fromkeys(("fp4", "mxfp4"), MXFP4),
+    **dict.fromkeys(("fp8", "fp8_e4m3", "float8_e4m3fn", "int8"), 8.0),
+    **dict.fromkeys(("bf16", "bfloat16", "fp16", "float16", "half"), 16.0),
+    **{"nvfp4": 4.5, "mxfp8": MXFP8, "float32": 16.0, "fp32": 16.0},
+}
+_GROUPED = ("awq", "gptq", "auto-round", "autoround", "auto_round", "gptq_marlin", "awq_marlin")
+
+
+def scheme(quantization: dict[str, Any]) -> Weights | None:
+    """Return the type of the matrices that a quantization_config does not set apart; None if it is not understood."""
+    method = str(quantization.get("quant_method") or "").lower()
+    # modelopt writes quant_algo, whatever the other fields are; mlx-lm names no method.
+    if quantization.get("quant_algo"):
+        return modelopt(str(quantization["quant_algo"]).lower())
+    if not method and "bits" in quantization and "group_size" in quantization:
+        return mlx(quantization)
+    if method == "gguf":
+        return Weights("gguf", float(quantization["layer_bits"]), float(quantization["head_bits"]))
+    if method in ("exl2", "exl3"):
+        return _exllama(method, quantization)
+    # gpt-oss: experts alone, all else in 16 bits.
+    if method == "mxfp4":
+        return Weights("mxfp4 experts", 16.0, 16.0, MXFP4)
+    if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
+        return Weights("fp8", 8.0, 16.0)
+    if method in _GROUPED:
+        weights = grouped(
+            quantization.get("bits", quantization.get("w_bit", 4)),
+            quantization.get("group_size", quantization.get("q_group_size", 128)),
+        )
+        if weights is not None and quantization.get("lm_head") is True:
+            return weights._replace(head=weights.layers)
+        return weights
+    if method == "bitsandbytes":
+        return _bitsandbytes(quantization)
+    return _torchao(quantization) if method == "torchao" else None
+
+
+def grouped(bits: Any, group: Any, zeros: bool = True) -> Weights | None:
+    """Return the type of whole numbers of few bits; None for others.
+
+    Each group has a scale of 16 bits and, with `zeros`, a zero point; the head stays in 16 bits.
+    """
+    if not isinstance(bits, int) or not isinstance(group, int) or bits not in (2, 3, 4, 8):
+        return None
+    beside = 16 + bits if zeros else 16
+    return Weights(f"int{bits}", bits + (beside / group if group > 0 else 0.0), 16.0)
+
+
+def mlx(quantization: dict[str, Any]) -> Weights | None:
+    """Return the type of mlx-lm, one for layers and head."""
+    bits, group, mode = quantization.get("bits"), quantization.get("group_size"), quantization.get("mode", "affine")
+    if mode in ("mxfp4", "nvfp4", "mxfp8"):
+        return uniform(mode, {"mxfp4": MXFP4, "nvfp4": 4.5, "mxfp8": MXFP8}[mode])
+    if mode != "affine" or not isinstance(bits, int) or not isinstance(group, int) or group < 1 or not 2 <= bits <= 8:
+        return None
+    # A scale and an offset of 16 bits for each group.
+    return uniform(f"int{bits}", bits + 32 / group)
+
+
+def modelopt(algorithm: str) -> Weights | None:
+    """Return the type of modelopt's algorithm of this name, in small letters."""
+    if "mixed" in algorithm:
+        return None
+    if "nvfp4" in algorithm:
+        return Weights("nvfp4", 4.5, 16.0)
+    if "mxfp4" in algorithm:
+        return Weights("mxfp4", MXFP4, 16.0)
+    if "mxfp8" in algorithm:
+        return Weights("mxfp8", MXFP8, 16.0)
+    if "w4a16" in algorithm or "w4a8" in algorithm:
+        return Weights("int4", 4.125, 16.0)
+    if "w8a8" in algorithm or "int8" in algorithm or "w8a16" in algorithm:
+        return Weights("int8", 8.0, 16.0)
+    return Weights("fp8", 8.0, 16.0) if "fp8" in algorithm else None
+
+
+def compressed(weights: dict[str, Any]) -> Weights | None:
+    """Return the type of a group of compressed-tensors, by its field `weights`."""
+    kind, bits, group = str(weights.get("type")), weights.get("num_bits"), weights.get("group_size")
+    if kind == "float" and bits == 4:
+        return Weights("mxfp4", MXFP4, 16.0) if group == 32 else Weights("nvfp4", 4.5, 16.0)
+    if kind == "float" and bits == 8:
+        return Weights("mxfp8", MXFP8, 16.0) if group == 32 else Weights("fp8", 8.0, 16.0)
+    zeros = weights.get("symmetric") is False
+    return grouped(bits, group if group is not None else -1, zeros) if kind == "int" else None
+
+
+def _bitsandbytes(quantization: dict[str, Any]) -> Weights | None:
+    """Return the type of bitsandbytes: a scale of 32 bits for 64 weights, or one of 8 and, for 256 of them, of 32."""
+    if quantization.get("load_in_4bit") or quantization.get("_load_in_4bit"):
+        twice = quantization.get("bnb_4bit_use_double_quant")
+        return Weights("int4", 4 + 8 / 64 + 32 / (64 * 256) if twice else 4.5, 16.0)
+    is_8bit = quantization.get("load_in_8bit") or quantization.get("_load_in_8bit")
+    return Weights("int8", 8.0, 16.0) if is_8bit else None
+
+
+def _exllama(method: str, quantization: dict[str, Any]) -> Weights | None:
+    """Return the type of ExLlama: mean bits of the layers, and bits of the head."""
+    bits, head = quantization.get("bits"), quantization.get("head_bits", 16)
+    if not all(isinstance(number, int | float) and 1 <= number <= 16 for number in (bits, head)):
+        return None
+    return Weights(f"{method} {bits:g}", float(str(bits)), float(head))
+
+
+def _torchao(quantization: dict[str, Any]) -> Weights | None:
+    """Return the type of torchao, by the name of its configuration or of its older function."""
+    kind = quantization.get("quant_type")
+    options = quantization.get("quant_type_kwargs")
+    if isinstance(kind, dict):
+        inner = kind.get("default")
+        kind, options = (inner.get("_type"), inner.get("_data")) if isinstance(inner, dict) else (None, None)
+    group = options.get("group_size", 128) if isinstance(options, dict) else 128
+    name = str(kind).lower().replace("_", "")
+    if name in ("int4weightonly", "int4weightonlyconfig"):
+        # A scale and a zero point of 16 bits for each group.
+        return Weights("int4", 4 + 32 / group, 16.0) if isinstance(group, int) and group > 0 else None
+    if name.startswith(("int8weightonly", "int8dynamicactivationint8weight")):
+        return Weights("int8", 8.0, 16.0)
+    is_float8 = name.startswith(("float8weightonly", "float8dynamicactivationfloat8weight"))
+    return Weights("fp8", 8.0, 16.0) if is_float8 else None
