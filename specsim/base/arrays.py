@@ -261,7 +261,6 @@ def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
     lead, missing = w.shape[:-1], -w.shape[-1] % _PIECE
     if missing:
         w = xp.concat([w, xp.zeros((*lead, missing), dtype=w.dtype, device=device(w))], axis=-1)
-    # The piece.
     pieces = xp.reshape(w, (*lead, -1, _PIECE))
     masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
     bound = u[..., None] * masses[..., -1:]

@@ -20,7 +20,7 @@ def one_library(drafts: Array, u: Array, p: Array, q: Array, low: int = 0) -> tu
 
 
 def all_there(drafts: Array, count: int | Draws) -> None:
-    """ValueError unless each row has a possible number of drafts, with the empty places (-1) after them."""
+    """ValueError unless each row has a possible number of drafts, and empty places (-1) come last."""
     xp, places = array_namespace(drafts), count.limit if isinstance(count, Draws) else count
     if drafts.shape[-1] != places:
         raise ValueError(f"drafts has {drafts.shape[-1]} places in a row; num_drafts asks for {places}")

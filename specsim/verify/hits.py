@@ -138,7 +138,7 @@ def scheme_of(rule: ModuleType, num_drafts: int | Draws) -> str:
 
 
 def hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
-    """Output law, and the part of it that is emitted as a draft, both (..., V), summed over all draft tuples."""
+    """Output law, and the part of it that is emitted as a draft, both (..., V), by enumeration."""
     xp = array_namespace(p)
     tuples = xp.asarray(draft_tuples(p.shape[-1], num_drafts, p.shape[:-1]), device=device(p))
     p, q = p[..., None, :], q[..., None, :]
@@ -147,7 +147,7 @@ def hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple
 
 
 def summed(kernel: Array, q: Array, tuples: Array, num_drafts: int | Draws, scheme: str) -> tuple[Array, Array]:
-    """`hits` from a kernel (..., n, V), the law given each of n tuples, and rows (..., 1, V) they are drawn from."""
+    """`hits` from the law given each of n tuples (..., n, V), drawn from rows (..., 1, V) of q."""
     xp = array_namespace(q)
     joint = discover.find("draft", scheme).probability(q, tuples, num_drafts)[..., None] * kernel
     drafted = xp.any(tuples[..., None] == xp.arange(q.shape[-1], device=device(q)), axis=-2)

@@ -45,7 +45,7 @@ def _step(name: Rule) -> ModuleType:
 
 
 def step_rows(p: Any, q: Any, rule: Rule) -> tuple[Any, Any, sparse.Union | None]:
-    """The rows that a step rule runs on: of two Laws their common support, unless the rule goes by token ids."""
+    """Rows that a step rule runs on: of two Laws their union, unless the rule goes by token ids."""
     two = isinstance(p, Law) and isinstance(q, Law)
     return sparse.rows(p, q, whole=two and discover.facts(_step(rule)).by_id)
 
@@ -112,7 +112,7 @@ def _checked(draws: Draws, q: Array) -> Draws:
 
 
 def chain_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise:
-    """The chain rule called `name`, or a step rule of one draft at every position, with its own parameters.
+    """The chain rule called `name`, or a step rule of one draft at every position, with parameters.
 
     ValueError if a decode loop that goes on from the target cannot run it.
     """
@@ -130,7 +130,7 @@ def chain_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleTyp
 
 
 def decoding_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise | Raced:
-    """The rule that verifies chains in a decode loop: that of `chain_rule`, or a coupled rule of one draft."""
+    """The rule of a decode loop of chains: that of `chain_rule`, or a coupled rule of one draft."""
     file = own_rule(name)
     is_coupled = name in discover.names("coupled") if file is None else discover.family_of(file) == "coupled"
     if not is_coupled:
@@ -143,12 +143,12 @@ def decoding_rule(name: Rule, params: Mapping[str, Any] | None = None) -> Module
 
 
 def lossy_rules() -> list[str]:
-    """Names of the chain rules that change the target, as they were shipped (`specsim.verify.lossy`)."""
+    """Names of the chain rules in `specsim.verify.lossy`, which change the target."""
     return sorted(module.name for module in pkgutil.iter_modules(lossy.__path__))
 
 
 def filling_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise:
-    """The rule that verifies while a text is filled: that of `chain_rule`, or one of `lossy_rules`."""
+    """The rule of a process that fills a text: that of `chain_rule`, or one of `lossy_rules`."""
     if isinstance(name, str) and name in lossy_rules():
         return discover.with_params(importlib.import_module(f"{lossy.__name__}.{name}"), params)
     return chain_rule(name, params)
@@ -187,7 +187,7 @@ def tree_rule(name: Rule, scheme: str) -> ModuleType:
 
 
 def step_argument(module: ModuleType, step: Rule | None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The option `step` for `prepare` and `uniforms` of a tree rule, with the parameters of the step rule bound.
+    """The argument `step` of a tree rule, with the parameters of the step rule bound.
 
     ValueError if the tree rule takes no step rule, or the step rule has no such parameter.
     """

@@ -12,7 +12,7 @@ from specsim.discover import Rule
 
 
 def parsed_params(rule: ModuleType, words: Sequence[str], argument: str = "param") -> dict[str, Any]:
-    """Parameters from words like epsilon=0.2, in the type that the rule annotates: str, int, float, else Fraction."""
+    """Parameters from words like epsilon=0.2, in the annotated type: str, int, float, else Fraction."""
     known, params = discover.parameters(rule), {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -40,7 +40,7 @@ class Raced(NamedTuple):
         return p
 
     def verify(self, plan: Array, drafts: Array, u: Array) -> tuple[Array, Array]:
-        """(Number accepted (...), next token (...)) from drafts (..., gamma) and their u (..., gamma+1, races V)."""
+        """(Number accepted, next token), each (...), from drafts (..., gamma), u (..., gamma+1, races V)."""
         xp = array_namespace(plan)
         none = xp.zeros((*plan.shape[:-1], 1), dtype=xp.int64, device=device(plan))
         tokens = self.rule.verify(plan, none, self._variates(plan, u))

@@ -56,7 +56,7 @@ class Stepwise(NamedTuple):
         return gamma * int(self.step.uniforms(1)) + 1
 
     def verify(self, plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
-        """(Number accepted (...), next token (...)) from drafts (..., gamma) and u (..., uniforms)."""
+        """(Number accepted, next token), each (...), from drafts (..., gamma) and u (..., uniforms)."""
         xp, gamma = array_namespace(plan.p), drafts.shape[-1]
         last = pick(plan.p[..., gamma, :], u[..., -1])
         if gamma == 0:

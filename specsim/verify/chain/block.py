@@ -68,13 +68,13 @@ def transition(plan: Plan, drafts: Array) -> Array:
 
 
 def advance(weight: Array, ratio: Array) -> Array:
-    """w_i from w_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are kept and emitted with probability Q(x_1..x_i) w_i."""
+    """w_i from w_{i-1} and p_i/q_i(x_i): x_1..x_i are accepted with probability Q(x_1..x_i) w_i."""
     xp = array_namespace(ratio)
     return xp.where(weight * ratio < 1, weight * ratio, 1)
 
 
 def survival(ratio: Array) -> Array:
-    """P(n >= i | emitted text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the text."""
+    """P(n >= i | text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the emitted text."""
     xp = array_namespace(ratio)
     # min(1, min_{j<=i} prod_{l<=j} q_l/p_l): the least joint ratio so far, at most 1.
     least, joint, leasts = xp.ones_like(ratio[..., :1]), xp.ones_like(ratio[..., :1]), []
@@ -115,14 +115,14 @@ def joint_law(p: Array, steps: Any) -> Array:
 
 
 def scales(p_drawn: Array, q_drawn: Array) -> tuple[Array, Array]:
-    """Factors (above, below) of the rows (above p - below q)+, each (..., gamma+1), from p and q at drafts."""
+    """Factors (above, below) (..., gamma+1) of the rows (above p - below q)+; p, q are at the drafts."""
     xp = array_namespace(p_drawn, q_drawn)
     weight = _weights(_ratio(p_drawn, q_drawn), 0 * p_drawn[..., 0] + 1)
     return weight, xp.ones_like(weight)
 
 
 def last_passed(more: Array, less: Array, u: Array) -> Array:
-    """Number of accepted drafts (...): up to the last that passes its test u < more/less, all (..., gamma)."""
+    """Number of accepted drafts (...), up to the last that passes its test u < more/less."""
     xp, gamma = array_namespace(more), more.shape[-1]
     passes = (more >= less) | (u * less < more)
     if gamma:
@@ -170,7 +170,7 @@ def _ratio(p_drawn: Array, q_drawn: Array) -> Array:
 
 
 def _weights(ratio: Array, start: Array) -> Array:
-    """w_0, ..., w_gamma (..., gamma+1) from ratio (..., gamma) = p/q along the drafts and w_0 = `start` (...).
+    """w_0 = `start`, ..., w_gamma (..., gamma+1) from ratio (..., gamma) = p/q along the drafts.
 
     The products are formed in the wider type and never leave [0, 1]. One that underflows (below
     1e-308; in JAX without 64 bits 1e-38) stays 0, which costs every later draft at most that much:

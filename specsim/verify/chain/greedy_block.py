@@ -60,17 +60,17 @@ def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
 
 
 def advance(weight: Array, ratio: Array) -> Array:
-    """R_i from R_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are kept with probability Q(x_1..x_i) min(1, R_i)."""
+    """R_i from R_{i-1}, p_i/q_i(x_i): x_1..x_i are accepted with chance Q(x_1..x_i) min(1, R_i)."""
     return product(weight, ratio)
 
 
 def scales(p_drawn: Array, q_drawn: Array) -> tuple[Array, Array]:
-    """Factors (above, below) of the rows (above p - below q)+, each (..., gamma+1), from p and q at drafts."""
+    """Factors (above, below) (..., gamma+1) of the rows (above p - below q)+; p, q are at the drafts."""
     return _joint(p_drawn, q_drawn, 0 * p_drawn[..., 0] + 1)
 
 
 def continuation(plan: Plan, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
-    """Factors (above, below), columns (..., 1): the next token is drawn from (above p - below q)+ normalised.
+    """Factors (..., 1) of the law (above p - below q)+, normalised, that the next token is drawn from.
 
     For gamma - kept - 1 tokens; both are multiplied by the token's p and q as each is drawn. (1, 0)
     means p itself.
@@ -103,7 +103,7 @@ def _steps(plan: Plan, drafts: Array) -> Steps:
 
 
 def _joint(p_drawn: Array, q_drawn: Array, start: Array) -> tuple[Array, Array]:
-    """Numerators and denominators (..., gamma+1) of R_0, ..., R_gamma, the larger of each 1; `start` is 1 (...)."""
+    """Numerators and denominators (..., gamma+1) of R_0, ..., R_gamma; the larger of each is 1."""
     xp, pairs = array_namespace(start), [(start, start)]
     for i in range(p_drawn.shape[-1]):
         above, below = pairs[-1][0] * p_drawn[..., i], pairs[-1][1] * q_drawn[..., i]

@@ -51,12 +51,12 @@ def transition(plan: Plan, drafts: Array) -> Array:
 
 
 def advance(weight: Array, ratio: Array) -> Array:
-    """w_i from w_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are kept and emitted with probability Q(x_1..x_i) w_i."""
+    """w_i from w_{i-1} and p_i/q_i(x_i): x_1..x_i are accepted with probability Q(x_1..x_i) w_i."""
     return weight * array_namespace(ratio).where(ratio < 1, ratio, 1)
 
 
 def survival(ratio: Array) -> Array:
-    """P(n >= i | emitted text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the text."""
+    """P(n >= i | text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the emitted text."""
     xp = array_namespace(ratio)
     return xp.cumulative_prod(xp.where(ratio < 1, ratio, xp.ones_like(ratio)), axis=-1)
 
@@ -67,7 +67,7 @@ def uniforms(gamma: int) -> int:
 
 
 def keeps(p_drawn: Array, q_drawn: Array, u: Array) -> Array:
-    """Number of accepted drafts (...), from the laws at the drafts and as many uniforms (..., gamma)."""
+    """Number of accepted drafts (...), from the laws at the drafts and uniforms (..., gamma)."""
     return leading(u * q_drawn < p_drawn)
 
 

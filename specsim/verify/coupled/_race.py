@@ -33,9 +33,10 @@ def first(w: Array, e: Array) -> Array:
 
 
 def together(p: Array, q: Array) -> Array:
-    """P(y comes first at rates p and at rates q) (..., V): 1/sum_i max(p_i/p_y, q_i/q_y), 0 where p or q is.
+    """P(y is first at rates p and at rates q), for each y (..., V): 1/sum_i max(p_i/p_y, q_i/q_y).
 
-    Tokens of a larger p/q than y count by p, the others by q: two sums along the order of p/q.
+    It is 0 where p or q is. Tokens of a larger p/q than y count by p, the others by q: two sums along
+    the order of p/q.
     """
     xp = array_namespace(p, q)
     p, q = xp.broadcast_arrays(p, q)
@@ -68,12 +69,12 @@ def plus(parts: Iterable[tuple[Any, Any]]) -> Sum:
 
 
 def mean(terms: Sum) -> Any:
-    """Expectation of the sum at an exponential variate of mean 1: sum of coefficient / (1 + rate)."""
+    """Mean of the sum at an exponential variate of mean 1: sum of coefficient / (1 + rate)."""
     return sum(coefficient / (1 + rate) for rate, coefficient in terms.items())
 
 
 def by_rows(hit: Any, p: Array, q: Array, *args: Any) -> Array:
-    """hit(row of p, row of q, y, *args) for every token y of every row, computed on the host: (..., V).
+    """hit(row of p, row of q, y, *args) for each token y of each row, on the host: (..., V).
 
     A token that p or q excludes is never hit.
     """

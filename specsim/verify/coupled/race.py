@@ -46,6 +46,6 @@ def hits(p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def bound(p: Array, q: Array, num_drafts: int) -> Array:
-    """Lower bound (1 - TV)/(1 + TV) (...), the largest that holds for all laws without communication."""
+    """Lower bound (1 - TV)/(1 + TV) (...), the largest for all laws without communication."""
     shared = overlap(p, q)
     return shared / (2 - shared)

@@ -60,7 +60,7 @@ def bound(p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
-    """P(the token is y, and was drafted), from rows of p and q: y wins at rates p, and fewer than K precede it at q.
+    """P(the token is y, and was drafted): y wins at rates p, and fewer than K precede it at q.
 
     Let x be the variate of y. before[s], a sum of exponentials in x, is the probability that y is
     first at rates p and s others come before it at rates q; they are counted token by token.

@@ -79,7 +79,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _accepted(plan: Plan, p: Array) -> Array:
-    """q(x) min(1, p(x) / min(q(x), clamp)) for every token: the probability that it is drafted and accepted."""
+    """Probability q(x) min(1, p(x) / min(q(x), clamp)) that token x is drafted and accepted."""
     xp = array_namespace(p)
     is_less = p < plan.clamped
     return xp.where(is_less, plan.q * p / xp.where(is_less, plan.clamped, xp.ones_like(p)), plan.q)

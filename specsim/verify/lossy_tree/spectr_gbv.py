@@ -142,9 +142,10 @@ def _text(p: Array, q: Array, tokens: Array) -> _Text:
 
 
 def _tests(text: _Text, children: Array, draws: Draws) -> Array:
-    """Probability (..., K, L+1) that a prefix passes, from sum_v c(xv), `children`; 0 at 0/0, never reached.
+    """Probability (..., K, L+1) that a prefix passes, from sum_v c(xv), called `children`.
 
-    (c(x) - sum_v c(xv)) / (d(x) - sum_v c(xv)), the sums being 0 at the end of a path.
+    (c(x) - sum_v c(xv)) / (d(x) - sum_v c(xv)), the sums being 0 at the end of a path; 0 at 0/0,
+    which is never reached.
     """
     xp = array_namespace(children)
     inner = xp.concat([children[..., :-1], 0 * children[..., -1:]], axis=-1)
@@ -169,7 +170,7 @@ def _ratio(above: Array, below: Array) -> Array:
 
 
 def _first(tokens: Array, length: int) -> tuple[Array, Array]:
-    """Row of the first node with the text of each prefix, and whether the prefix is tested, both (..., K, L).
+    """Row of the first node with each prefix's text, and if the prefix is tested, both (..., K, L).
 
     A prefix is tested on the first path that has it; a whole path is tested always.
     """

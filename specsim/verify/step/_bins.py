@@ -23,7 +23,7 @@ FINEST = 14
 
 
 def pooled(p: Array, q: Array, ratio: Array, limit: int, grid: float) -> tuple[Array, Array, Array, Array]:
-    """The bin of each token (..., V), its q times the bin's p/q, and the masses of p and of q in each bin (..., bins).
+    """Each token's bin and q times the bin's p/q (..., V); each bin's masses of p and q (..., bins).
 
     Every octave of p/q is cut into 2^b equal bins, 2^-b <= grid, so a float64 shows its bin in its
     leading bits; 2^-32 and `limit` are where the bins end.
@@ -52,7 +52,7 @@ def pooled_row(p: Array, q: Array, limit: int, grid: float) -> tuple[Array, Arra
 
 
 def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Array, Array, Array]:
-    """The bin of each token of one NumPy row, and the masses of p and q in each bin, 2^steps bins an octave.
+    """Bins of the tokens of one NumPy row, 2^steps an octave, and masses of p and q in each bin.
 
     The first bin ends at p/q = 2^-lowest; the last one holds all larger ratios, q = 0 included.
     Each piece is summed by itself: many equal numbers added one after the other would be off by

@@ -110,7 +110,7 @@ def ordered(p: Array, q: Array) -> Array:
 
 
 def _settled(order: Array, ratio: Array, near: Array, differ: Array) -> Array:
-    """Sort again every run of `near` places, each close to the next place, that has one of `differ`, unequal to it."""
+    """Sort again each run of `near` places, each close to the next one, that has one of `differ`."""
     # Number the runs; those to be sorted again are uncertain.
     begins = np.ones(len(order), dtype=bool)
     begins[near + 1] = False

@@ -33,7 +33,7 @@ SHORTER = 4.0
 
 
 def weights(wanted: Array, met: Array, tier: Array) -> Array:
-    """Weights (..., B) with which b wins `wanted` (..., B) of its meetings with others of its tier (..., B).
+    """Weights (..., B) with which b wins `wanted` of its meetings with others of its `tier`.
 
     `met` (..., B, B) is how often two meet, of whatever tiers. Newton's method on a convex function
     of the logarithms (T38), by steps that are shortened until they bring the wins nearer; Fractions
@@ -134,7 +134,7 @@ def _wins(logs: Array, met: Array, wanted: Array) -> tuple[Array, Array]:
 
 
 def _step(off: Array, curve: Array, same: Array, itself: Array) -> Array:
-    """Newton's step (..., B) in the logarithms, from the gradient `off` and the curve of pairs (..., B, B).
+    """Newton's step (..., B) in the logarithms, from gradient `off` and curve of pairs (..., B, B).
 
     All equations are scaled by their own curve, for some weights are very small, and their curves
     with them. Adding the same to all logarithms of a tier changes nothing: that direction is held

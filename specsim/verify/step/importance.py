@@ -74,7 +74,7 @@ class Plan(NamedTuple):
 
 
 def prepare(p: Array, q: Array, num_drafts: int, live: int = LIVE) -> Plan:
-    """Plan with the place of each token, the law of winners, and the places that live drafts move to."""
+    """Plan with the place of each token, the law of winners, and where live drafts move."""
     xp = array_namespace(p, q)
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     vocab = p.shape[-1]
@@ -130,7 +130,7 @@ def transition(plan: Plan, drafts: Array) -> Array:
 
 
 def acceptance(plan: Plan) -> Array:
-    """Probability that the winner is kept, or that the recovered token is a draft that lost (T14, 6).
+    """Probability that the winner is accepted, or the recovered token is a losing draft (T14, 6).
 
     In the letters of T14: e_l is the probability that the last place is l and its token is refused,
     over g_K(l); the bracket g_K(l) - g_K(l; v), of a recovered dead token v, is expanded in powers
@@ -158,7 +158,7 @@ def acceptance(plan: Plan) -> Array:
 
 
 def _warn(rate: Array, plan: Plan) -> None:
-    """Warn where more drafts are worse than one: the s live tokens win too often if they have little of p."""
+    """Warn where more drafts are worse than one: live tokens with little of p win too often."""
     # The warning is for the default s alone: another s was the caller's choice.
     if is_exact(plan.p) or not check.concrete(rate) or plan.labels.shape[-1] != LIVE:
         return
@@ -233,7 +233,7 @@ def _mean_slope(a: Array, b: Array, n: int) -> Array:
 
 
 def _live_winners(p: Array, q: Array, dead: int, num_drafts: int) -> Array:
-    """w on the live tokens (..., s): p, filled up to a multiple of q below and cut down to one above (T14, 1).
+    """w on the live tokens (..., s): p, filled up to c q and cut down to d q (T14, 1).
 
     w = max(c q, min(p, d q)) sums to W, the probability that a live draft wins. `loss` is what w
     must have above p: whatever the partners are, the first k live tokens win at least G_k, the
@@ -264,7 +264,7 @@ def _live_winners(p: Array, q: Array, dead: int, num_drafts: int) -> Array:
 
 
 def _exchanges(q: Array, slope: Array, wanted: Array) -> Array:
-    """Law of the place that each live token takes (..., s, s), so that winners have the law `wanted`.
+    """Law of the place that each live token takes (..., s, s): winners have the law `wanted`.
 
     A token gains if it would win less than wanted when no draft moves. The gains of all tokens laid
     end to end are as long as their losses: a token's span on the one line faces the partners on the

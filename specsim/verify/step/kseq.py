@@ -90,7 +90,7 @@ def transition(plan: Plan, drafts: Array) -> Array:
 
 
 def acceptance(plan: Plan) -> Array:
-    """Probability that the token is a draft: one is kept, or the recovered token is among the failed ones."""
+    """Probability that the token is a draft, accepted or recovered from the failed ones."""
     xp = array_namespace(plan.p)
     none_accepted = iid.inside(xp.sum(plan.failed, axis=-1), plan.num_drafts)
     # Given that all drafts failed, the probability that a token is among them.
@@ -184,7 +184,7 @@ def _differentiable(rho: Array, p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def _tried(failed: Array, num_drafts: int) -> Array:
-    """c = sum_{k<K} failed^k, how many drafts are tried on average, from the probability that one fails."""
+    """c = sum_{k<K} failed^k, the mean number of drafts tried, from the chance that one fails."""
     result = 1
     for _ in range(num_drafts - 1):
         result = 1 + failed * result

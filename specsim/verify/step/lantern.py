@@ -136,7 +136,7 @@ def _taken_at(taken: Array, x: Array) -> Array:
 
 
 def _beside(vocab: int) -> Array:
-    """Ids (V, 2) of the tokens above and below each; at the two ends, of the next two. At most V - 1 columns."""
+    """Ids (V, 2) of the tokens above and below each one; at the two ends, of the nearest two."""
     first = np.arange(vocab)
     above = np.where(first + 1 < vocab, first + 1, first - 1)
     below = np.where(first == 0, 2, np.where(first + 1 < vocab, first - 1, first - 2))

@@ -56,7 +56,7 @@ PAPER = "arXiv:2310.15141"
 
 
 def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = None) -> Plan:
-    """Plan with the levels c and d that turn p into w, and the tokens that win too seldom or too often unmoved."""
+    """Plan with the levels c and d that turn p into w, and the gains and losses of tokens."""
     xp = array_namespace(p, q)
     # Read the arguments; a long NumPy row has a faster program of its own.
     draws = num_drafts if isinstance(num_drafts, Draws) else Draws(num_drafts, 0, num_drafts)
@@ -165,7 +165,7 @@ def _stretches(p: Array, q: Array, limit: int, grid: float | None) -> tuple[Arra
 
 
 def _order(ratio: Array) -> Array:
-    """Tokens (..., V) in order of p/q. Neighbours that differ by rounding only go by id, as ties do: see T08."""
+    """Tokens (..., V) in order of p/q; ties, and neighbours that rounding separates, go by id (T08)."""
     xp = array_namespace(ratio)
     order = xp.argsort(ratio, axis=-1, stable=False)
     vocab, almost = ratio.shape[-1], 1 if is_exact(ratio) else 1 - noise(ratio)

@@ -183,7 +183,7 @@ def _transition(plan: Plan, drafts: Array) -> Array:
 
 
 def _acceptance(plan: Plan) -> Array:
-    """Probability that the draft chosen by weights is accepted, or that its replacement is the other one."""
+    """Probability that the chosen draft is accepted, or that its replacement is the other draft."""
     xp = array_namespace(plan.p)
     rate = overlap(plan.p, plan.winners)
     if plan.num_drafts == 1:
@@ -235,7 +235,7 @@ def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass
 
 
 def _places(order: Array, mass: Array, top: Array, tier: Array, bins: int) -> tuple[Array, Array]:
-    """The bin of each token, and the tier of each bin: one bin each, or by mass in the order of p/q in two tiers."""
+    """The bin of each token, and the tier of each bin; many tokens share bins, in two tiers."""
     # Few tokens have a bin each.
     xp, vocab = array_namespace(order), order.shape[-1]
     if vocab <= bins:
@@ -250,7 +250,7 @@ def _places(order: Array, mass: Array, top: Array, tier: Array, bins: int) -> tu
 
 
 def _over_others(plan: Plan, q_bin: Array, odds_bin: Array) -> Array:
-    """Sum over y of q_x q_y (1/(1 - q_x) + 1/(1 - q_y)) P(x beats y), for each token x, from y's sums by bin."""
+    """Sum over y of q_x q_y (1/(1 - q_x) + 1/(1 - q_y)) P(x beats y), for each x, by bins of y."""
     xp = array_namespace(plan.q)
     by_q, by_odds = (xp.sum(plan.wins * row[..., None, :], axis=-1) for row in (q_bin, odds_bin))
     by_q, by_odds = (xp.take_along_axis(row, plan.place, axis=-1) for row in (by_q, by_odds))

@@ -101,7 +101,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _rounds(plan: Plan, drafts: Array) -> tuple[list[tuple[Array, Array]], Array]:
-    """The rows (r_k, q_k) against which draft k = 1..K is tested if all before it fail, and r_{K+1}."""
+    """Rows (r_k, q_k) of the test of draft k = 1..K, if all before it fail; and r_{K+1}."""
     row, draft, rounds = plan.p, plan.q, []
     for k in range(drafts.shape[-1]):
         rounds.append((row, draft))
@@ -110,7 +110,7 @@ def _rounds(plan: Plan, drafts: Array) -> tuple[list[tuple[Array, Array]], Array
 
 
 def _all_rejected(row: Array, draft: Array, num_drafts: int) -> Array:
-    """Probability that num_drafts more drafts all fail, given what is left over of target and draft (..., V)."""
+    """Probability that num_drafts more drafts all fail, from the rows left over (..., V)."""
     xp = array_namespace(row)
     if num_drafts == 1:
         return 1 - overlap(row, draft)

@@ -110,6 +110,6 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _tested(plan: Plan, drafts: Array) -> tuple[Array, Array]:
-    """The pair read as (swapped, x), both (...): swapped is True for (a, x) and False for (x, a)."""
+    """The pair read as (swapped, x), both (...): swapped is True for (a, x), False for (x, a)."""
     swapped = (drafts[..., 0] == plan.hub) & (drafts.shape[-1] == 2)
     return swapped, array_namespace(drafts).where(swapped, drafts[..., -1], drafts[..., 0])

@@ -76,7 +76,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _typical(p: Array, epsilon: float, delta: float) -> Array:
-    """Booleans (..., V), True for tokens whose probability is above min(epsilon, delta exp(-H(p))); 0 log 0 is 0."""
+    """Booleans (..., V): p > min(epsilon, delta exp(-H(p))), with 0 log 0 = 0."""
     p = p.astype(np.float64) if is_exact(p) else wide(p)
     xp = array_namespace(p)
     entropy = -xp.sum(p * xp.log(xp.where(p > 0, p, 1.0)), axis=-1, keepdims=True)

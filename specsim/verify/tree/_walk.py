@@ -21,7 +21,7 @@ from specsim.types import Array, TokenTree
 
 
 class Level(NamedTuple):
-    """W nodes of one depth and their children: at most M each, numbered by place among the N nodes of the next depth.
+    """W nodes of one depth, and their children, at most M each, by place among the N below.
 
     Under "paths" a node's children are those of all paths with its text, and only the first node
     with a text has any.
@@ -124,7 +124,7 @@ def _places(parents: bytes) -> list[_Place]:
 
 @lru_cache(maxsize=256)
 def _spread(parents: bytes, batch: tuple[int, ...]) -> list[tuple[Array, ...]]:
-    """Places, which of them are taken, and their number, level by level, repeated for a batch: read-only arrays."""
+    """Level by level, places, which are taken, and their number, for a batch: read-only arrays."""
     out = []
     for here in _places(parents):
         each = tuple(np.broadcast_to(w, (*batch, *w.shape)).copy() for w in (here.places, here.there, here.count))
@@ -142,7 +142,7 @@ def _earlier(parents: bytes) -> Array:
 
 
 def _whole(tokens: Array, parents: bytes) -> list[Level]:
-    """Levels of a NumPy tree with all its nodes: the shape's levels are cached, only the tokens are new."""
+    """Levels of a NumPy tree with all its nodes, from the cached levels of its shape."""
     # A token is new if no earlier sibling is the same token.
     out, shape = list[Level](), _places(parents)
     if not all(here.alone for here in shape):
@@ -156,7 +156,7 @@ def _whole(tokens: Array, parents: bytes) -> list[Level]:
 
 
 def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) -> Level:
-    """Level of nodes (W,): `child` (..., W, N) marks the drawn tokens (..., N) of each, `first` those that are new."""
+    """Level of nodes (W,); `child` (..., W, N) marks the tokens of each, `first` the new ones."""
     xp = array_namespace(drawn)
     rank = xp.cumulative_sum(xp.astype(child, drawn.dtype), axis=-1)
     slot = child[..., None, :] & (rank[..., None, :] == 1 + _range(most, drawn)[:, None])  # (..., W, M, N)
@@ -169,7 +169,7 @@ def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) ->
 
 
 def most_children(tree: TokenTree) -> list[int]:
-    """Largest possible number of children of a node, by depth from the root on, without the last depth."""
+    """Largest possible number of children of a node, for each depth but the last."""
     by_level, parents = _nodes(tree), _parents(tree)
     if tree.scheme == "paths" or parents.ndim > 1:
         return [len(below) for below in by_level[1:]]
@@ -193,7 +193,7 @@ def _range(stop: int, like: Array) -> Array:
 
 
 def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) -> tuple[Array, Array]:
-    """(last node reached, next token) of a walk: each level emits a token, and the first child that has it is next.
+    """(Last node, next token) of a walk, which goes on at the first child with the emitted token.
 
     emit(level number, row of p, children's tokens (..., M), their number, whether the walk is still
     going on).
@@ -237,12 +237,12 @@ def walk_law(plan: list[Level], rows: list[Array]) -> Array:
 
 
 def of_level(w: Array, level: Level) -> Array:
-    """Rows (..., W, V) of w (..., n+1, V): without a copy where they lie side by side, as in trees level by level."""
+    """Rows (..., W, V) of w (..., n+1, V), without a copy where they lie side by side."""
     return w[..., level.rows if level.span is None else level.span, :]
 
 
 def post_order(tree: TokenTree) -> Array | None:
-    """Nodes (n,), children in order before their parent; None where the tokens decide which node is whose child."""
+    """Nodes (n,), children before their parent; None where tokens decide who is whose child."""
     parents = _parents(tree)
     if tree.scheme == "paths" or parents.ndim > 1:
         return None
@@ -251,7 +251,7 @@ def post_order(tree: TokenTree) -> Array | None:
 
 @lru_cache(maxsize=256)
 def _post_order(parents: bytes) -> Array:
-    """Post order of a shape, from its parents as int64: the reverse of a walk that takes the last child first."""
+    """Post order of a shape, from its parents as int64: the reverse of a walk, last child first."""
     below: dict[int, list[int]] = {}
     for node, parent in enumerate(np.frombuffer(parents, dtype=np.int64).tolist()):
         below.setdefault(parent, []).append(node)
@@ -264,7 +264,7 @@ def _post_order(parents: bytes) -> Array:
 
 
 def to_children(level: Level, values: Array) -> Array:
-    """Values (..., W, M) of children as (..., N) in the order of the next level; 0 where no child has that place."""
+    """Values (..., W, M) of children as (..., N) in the order of the next level; 0 without a child."""
     xp = array_namespace(values)
     if level.straight:
         return xp.where(level.first, values, 0)[..., 0]
@@ -274,7 +274,7 @@ def to_children(level: Level, values: Array) -> Array:
 
 
 def by_node(plan: list[Level], parts: list[Array]) -> Array:
-    """Rows (..., n+1, V) in the order of the nodes, from `parts` (..., W, V) computed level by level."""
+    """Rows (..., n+1, V) in the order of the nodes, from `parts` (..., W, V), level by level."""
     rows, stop = array_namespace(parts[0]).concat(parts, axis=-2), 0
     for level in plan:
         if level.span is None or level.span.start != stop:

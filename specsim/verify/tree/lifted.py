@@ -57,7 +57,7 @@ transition, verify = traversal.transition, traversal.verify  # the same once pre
 
 
 def prepare(p: Array, q: Array, tree: TokenTree, step: Rule | None = None, draws: Counts | None = None) -> Plan:
-    """T at every node, from the root down; for "distinct" siblings with the `draws` that draw_tree was given."""
+    """Plan with T at every node; "distinct" siblings need the `draws` that draw_tree was given."""
     if (tree.scheme == "distinct") != (draws is not None):
         raise ValueError(f"scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
     siblings = SIBLINGS.get(tree.scheme, tree.scheme)
@@ -98,7 +98,7 @@ def uniforms(tree: TokenTree, step: Rule | None = None) -> int:
 
 
 def _law(rule: ModuleType, target: Array, q: Array, level: Level, draws: Counts | None) -> Array:
-    """T (..., W, V+1), the step rule's law at every node; the target itself where there are no children."""
+    """T (..., W, V+1), the step rule's law at every node; the target where there are no children."""
     xp, count = array_namespace(target), level.count[..., None]
     # Rows of q after leaves may hold anything. No draft is "elsewhere", the last outcome.
     q = xp.where(count > 0, q, target[..., :-1])

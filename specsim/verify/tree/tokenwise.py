@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
 
 def prepare(p: Array, q: Array, tree: TokenTree, step: Rule | None = None) -> Plan:
-    """Target and draft rows (..., n+1, V) after the root and after every node; the step rule by name, or itself."""
+    """Plan of rows (..., n+1, V) after the root and every node; the step rule is a name or module."""
     return Plan(p, q, _step_rule(tree, step), levels(tree))
 
 
@@ -117,12 +117,12 @@ def _step_rule(tree: TokenTree, name: Rule | None) -> ModuleType:
 
 
 def _needs(step: ModuleType, most: int) -> int:
-    """Number of uniforms that the step rule needs for up to `most` children; one without children."""
+    """Number of uniforms that the step rule needs for up to `most` children; one without any."""
     return max((step.uniforms(m) for m in range(1, most + 1)), default=1)
 
 
 def _occurring(count: Array, level: Level, going: Array = True) -> Iterable[int]:
-    """Numbers of children to prepare for: in NumPy those that occur; elsewhere all, since a look would wait."""
+    """Numbers of children to prepare for: in NumPy those that occur; elsewhere all possible ones."""
     if is_numpy_array(level.count):
         return [int(m) for m in np.unique(count[going])]
     return range(level.tokens.shape[-1] + 1)

@@ -62,8 +62,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         row, draft = (of_level(w, level) for w in (p, q))
         child_weights = []
         most = level.tokens.shape[-1]
-        # Try the children in order. Once those before it have failed, each has weight
-        # min(1, a p/q).
+        # Try the children in order. Once those before it have
+        # failed, each has weight min(1, a p/q).
         for k in range(most):
             x, tried = level.tokens[..., k], level.first[..., k]
             reached, drawn = weight * wide(at(row, x)), wide(at(draft, x))
