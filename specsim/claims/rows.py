@@ -17,6 +17,8 @@ _OPTIONAL = (
     *("table_or_figure", "hardware", "target", "draft", "c_or_draft_ms", "draft_unit", "target_ms", "verify_ms"),
     *("batch", "rate", "prompt_tokens", "output_tokens"),
 )
+# Columns that tell readers what was measured, and enter no prediction.
+_FOR_READERS = ("task", "temperature", "context", "notes")
 _UNITS = ("ratio", "ratio c", "ms/token", "ms/draft step", "ms/level", "ms/cycle")
 MOST_BYTES = 1 << 26  # of a file of rows
 _DEEPEST = 10_000  # drafting steps
@@ -91,9 +93,11 @@ def parse(text: str, name: str) -> list[Row]:
     missing = [column for column in REQUIRED if column not in (table.fieldnames or ())]
     if missing:
         raise ValueError(f"{name} has no column {', '.join(missing)}")
-    for column in sorted({*(table.fieldnames or ())} - {*REQUIRED, *_OPTIONAL}):  # target_s would be overlooked
-        if near := difflib.get_close_matches(column, (*REQUIRED, *_OPTIONAL), n=1, cutoff=0.8):
-            raise ValueError(f"{name} has a column {column}, which is not read; {near[0]} is")
+    # What is not read would be overlooked, as target_s for target_ms.
+    for column in sorted({*(table.fieldnames or ())} - {*REQUIRED, *_OPTIONAL, *_FOR_READERS}):
+        near = difflib.get_close_matches(column, (*REQUIRED, *_OPTIONAL), n=1, cutoff=0.8)
+        remedy = f"{near[0]} is" if near else "leave it out, or put it into notes"
+        raise ValueError(f"{name} has a column {column}, which is not read; {remedy}")
     found: list[Row] = []
     for line in lines:
         cells = {column: (line.get(column) or "").strip() for column in (*REQUIRED, *_OPTIONAL)}

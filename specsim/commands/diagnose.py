@@ -188,13 +188,12 @@ def text(diagnosis: Diagnosis, form: Form = "text") -> str:
 
 
 def _off_above(diagnosis: Diagnosis) -> list[str]:
-    """Return from which batch on it is slower, if it is faster at all batches before."""
+    """Return from which batch on it is slower for sure, if it is so at all batches behind."""
     from specsim.logs.record import shown
+    from specsim.speed.runs import verdict_of
 
-    slower = [batch for batch, speed in diagnosis.by_batch if speed.value < 1]
-    if not slower or any(speed.value < 1 for batch, speed in diagnosis.by_batch if batch < slower[0]):
-        return []
-    if all(speed.value < 1 for batch, speed in diagnosis.by_batch if batch >= slower[0]):
+    slower = [batch for batch, speed in diagnosis.by_batch if verdict_of(speed) == "slower"]
+    if slower and all(verdict_of(speed) == "slower" for batch, speed in diagnosis.by_batch if batch >= slower[0]):
         return [f"switch it off from batch {shown(slower[0])} on: it is slower there in every log"]
     return []
 

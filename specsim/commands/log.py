@@ -32,8 +32,6 @@ WORDS = {
     "output_share": "share of the text that was drafted",
     "alpha": "acceptance of one draft, if it were the same everywhere (alpha)",
 }
-# The largest difference between --drafted-share and the share of a log at which they agree: logs are rounded.
-ROUNDED = 0.005
 
 
 class Log(NamedTuple):
@@ -110,6 +108,7 @@ def log(options: Log) -> None:
 def _runs(file: Path, drafted_share: float | None) -> list[EngineLog]:
     """Return the runs of a log that speculate, with the share of steps that had a draft where it is given."""
     from specsim.base import check
+    from specsim.logs.measures import check_share
     from specsim.logs.read import read_log
 
     runs = [run for run in read_log(file) if run.speculating]
@@ -118,12 +117,8 @@ def _runs(file: Path, drafted_share: float | None) -> list[EngineLog]:
     if drafted_share is None:
         return runs
     share = float(check.scalar(drafted_share, "drafted_share", "(0, 1]"))
-    known = next((run.coverage for run in runs if run.coverage is not None), share)
-    if abs(known - share) > ROUNDED:
-        raise ValueError(
-            f"--drafted-share is {share:g}, but {file.name} says that {known:.3g} of the steps had a draft; leave the "
-            "option out"
-        )
+    for run in runs:
+        check_share(share, run.coverage, run.source)
     return [run._replace(coverage=share) if run.coverage is None else run for run in runs]
 
 

@@ -29,16 +29,34 @@ def compared(
     return "\n\n".join(text(comparison, form) for comparison in comparisons)
 
 
+# Ratios that are nearer to 1 print as 1.000: a tie.
+TIE = 5e-4
+
+
+def is_tie(ratio: float) -> bool:
+    """Return whether a ratio is 1 in every digit that is printed."""
+    return abs(ratio - 1) < TIE
+
+
 def sentence(comparison: LogComparison) -> str:
     """Return a sentence that says which log emits more tokens a target call, and whether that is certain."""
     ratio = comparison.ratio
+    if is_tie(ratio.value):
+        width = "" if ratio.low is None or ratio.high is None else f" {_percent(ratio)}, {comparison.basis}"
+        return f"{comparison.second} emits as many tokens per target call as {comparison.first}{width}."
     more = "more" if ratio.value >= 1 else "fewer"
     size = f"{100 * abs(ratio.value - 1):.1f} % {more} tokens per target call than {comparison.first}"
     if ratio.low is None or ratio.high is None:
         return f"{comparison.second} emits {size}; how certain that is, these logs do not say."
-    span = f"[{100 * (ratio.low - 1):+.1f}, {100 * (ratio.high - 1):+.1f} %]"
+    span = _percent(ratio)
     verdict = "which may be noise" if ratio.low <= 1 <= ratio.high else "for sure"
     return f"{comparison.second} emits {size} {span}, {comparison.basis}: {verdict}."
+
+
+def _percent(ratio: Measure) -> str:
+    """Return the interval of a ratio as percent more or fewer."""
+    low, high = (100 * ((end or 0.0) - 1) for end in (ratio.low, ratio.high))
+    return f"[{low:+.1f}, {high:+.1f} %]"
 
 
 def text(comparison: LogComparison, form: Form = "text") -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specsim.commands.log_against import is_tie
+
 if TYPE_CHECKING:
     from specsim.commands.diagnose import Diagnose
     from specsim.logs.record import EngineLog
@@ -41,21 +43,41 @@ def sentence(comparison: RunComparison) -> str:
     from specsim.logs.record import shown
 
     at = "" if comparison.new.batch == 1 else f" at batch {shown(comparison.new.batch)}"
-    opening = f"{comparison.new.source} is {comparison.speedup.value:.3f}x as fast as {comparison.old.source}{at}"
+    times = "as fast" if is_tie(comparison.speedup.value) else f"{comparison.speedup.value:.3f}x as fast"
+    opening = f"{comparison.new.source} is {times} as {comparison.old.source}{at}"
     if comparison.doubt:
         opening += f", which is not plausible ({comparison.doubt})"
     if comparison.acceptance is None or comparison.cycle is None:
         return f"{opening}; why is not in these logs: they do not both say how many tokens a target call emits."
 
     # The speedup is the product of two factors; the cause is named if it is certain.
-    better = "better" if comparison.acceptance.value > 1 else "worse"
-    acceptance = f"acceptance is {better} ({_tokens(comparison)} tokens a cycle, x {comparison.acceptance.value:.3f})"
-    cycle = f"a cycle takes {_milliseconds(comparison)} ms (x {comparison.cycle.value:.2f})"
+    acceptance = (
+        f"acceptance is {_better(comparison.acceptance)} ({_tokens(comparison)} tokens a cycle, "
+        f"x {comparison.acceptance.value:.3f}{_doubt(comparison.acceptance)})"
+    )
+    cycle = f"a cycle takes {_milliseconds(comparison)} ms (x {comparison.cycle.value:.2f}{_doubt(comparison.cycle)})"
     if comparison.cause == "acceptance":
         return f"{opening}: {acceptance}, which is the cause; {cycle}."
     if comparison.cause == "cycle":
         return f"{opening}: {cycle}, which is the cause; {acceptance}."
-    return f"{opening}, which may be noise: {cycle}; {acceptance}."
+    if comparison.verdict != "neither":
+        return f"{opening}; which of two factors is the cause is not certain: {cycle}; {acceptance}."
+    doubt = "" if is_tie(comparison.speedup.value) else ", which may be noise"
+    return f"{opening}{doubt}: {cycle}; {acceptance}."
+
+
+def _better(ratio: Estimate) -> str:
+    """Return whether a ratio is better, worse or the same."""
+    if is_tie(ratio.value):
+        return "the same"
+    return "better" if ratio.value > 1 else "worse"
+
+
+def _doubt(ratio: Estimate) -> str:
+    """Return that a ratio may be noise, "" where its interval leaves out 1, and where it is 1."""
+    from specsim.speed.runs import verdict_of
+
+    return ", which may be noise" if verdict_of(ratio) == "neither" and not is_tie(ratio.value) else ""
 
 
 def text(comparison: RunComparison, form: Form = "text") -> str:

@@ -99,7 +99,9 @@ def _over_requests(
         notes.append("no prompt is known to be in both logs: with the same prompts, paired, far fewer are needed")
     # Long answers weigh more where all requests are taken together.
     if (found.ratio.value - 1) * (found.mean_ratio.value - 1) < 0:
-        notes.append("all requests together and the mean of requests disagree: long answers go the other way")
+        certain = all(_is_certain(ratio) for ratio in (found.ratio, found.mean_ratio))
+        words = "long answers go the other way" if certain else "which may be noise"
+        notes.append(f"all requests together and the mean of requests disagree: {words}")
     return LogComparison(
         names[0],
         names[1],
@@ -112,6 +114,11 @@ def _over_requests(
         "prompts",
         tuple(notes),
     )
+
+
+def _is_certain(ratio: Measure) -> bool:
+    """Return whether the interval of a ratio leaves out 1."""
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def _blocks_needed(relative: list[float], blocks: list[int], level: float) -> tuple[PromptsNeeded, ...]:

@@ -13,7 +13,7 @@ from specsim.base.intervals import Measure, wilson
 from specsim.base.results import result
 from specsim.lengths.hazards import HazardEstimate
 from specsim.logs.conversions import KINDS, LogTau, measures_of_tau
-from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
+from specsim.logs.record import DENSE, UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
 from specsim.logs.request_measures import (
     add_request_measures,
     counted_requests,
@@ -112,7 +112,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     fixed = gamma == round(gamma) >= longest and (
         run.drafted is None or run.blocks is None or run.drafted == run.blocks * gamma
     )
-    notes = list(run.notes)
+    notes = [*run.notes, *unused_length(run, length)]
     # A length that is given may be the most drafts of a block, where the counts tell their mean.
     mean = run.drafted / run.blocks if run.drafted and run.blocks else gamma
     if not fixed:
@@ -226,6 +226,20 @@ def check_coverage(run: EngineLog) -> None:
         )
 
 
+# Two shares of steps that differ by less are the same: files round them.
+SAME_SHARE = 0.005
+
+
+def check_share(share: float, known: float | None, source: str) -> None:
+    """ValueError if the share of steps that had a draft is given, and the file has another."""
+    if known is None or abs(known - share) <= SAME_SHARE or min(known, share) >= DENSE:
+        return
+    raise ValueError(
+        f"--drafted-share is {share:g}, but {source} says that {known:.3g} of the steps had a draft; leave the option "
+        f"out, or give {known:.3g}"
+    )
+
+
 def _length(run: EngineLog, length: float | None) -> float:
     """The drafts of a block, by the log or by the argument; ValueError if unknown or contradicted."""
     if run.length is not None and length is not None and length < run.length - 1e-9:
@@ -247,6 +261,16 @@ def check_tau(run: EngineLog, tau: LogTau | None, gamma: float | None) -> None:
     if tau is not None and tau.value > most + 1e-9:
         likely = "likely the length is that of another run, or steps are counted for several requests at once"
         raise ValueError(f"{run.source}: {tau.value:.2f} tokens a call; {words} {shown(most)} at most: {likely}")
+
+
+def unused_length(run: EngineLog, length: int | None) -> list[str]:
+    """Return the note that a length is given to a log which has another in all its blocks, none otherwise."""
+    if length is None or run.length is None or length == run.length or run.length != round(run.length):
+        return []
+    # Where the mean is a whole number by chance, the length is the most drafts of a block.
+    if run.drafted is not None and run.blocks and run.drafted != run.blocks * run.length:
+        return []
+    return [f"{run.source} has {shown(run.length)} drafts in every block: gamma, given as {length}, is not used"]
 
 
 def _most(run: EngineLog, length: float | None) -> float | None:

@@ -11,7 +11,7 @@ from specsim.base import check
 from specsim.base.results import result
 from specsim.latency import Timing
 from specsim.logs.conversions import LogTau
-from specsim.logs.measures import check_tau, implausible
+from specsim.logs.measures import check_tau, implausible, unused_length
 from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import OTHER_RUN, most_speedup
 from specsim.speed.prediction import Estimate, interval
@@ -32,7 +32,8 @@ class RunComparison(NamedTuple):
     """How fast `new` is in terms of `old`: the ratio of tokens a cycle over that of the times of a cycle.
 
     verdict: "slower", "faster", or "neither" where the interval holds 1. cause: "acceptance" or "cycle", whichever
-    moves the speed further in its direction; "" where a log does not say tokens of a cycle, or neither does.
+    moves the speed further in its direction; "" where a log does not say tokens of a cycle, or where the interval of
+    that factor holds 1.
     acceptance, cycle: ratios, new over old. notes: what the numbers rest on. doubt: why the logs are likely not of one
     model, machine and load, "" if nothing speaks against it.
 
@@ -115,6 +116,7 @@ def compare_runs(
     )
     # The verdict with its cause; notes and doubts.
     notes = [f"{run.source}: {note}" for run in runs for note in (*run.notes, *implausible(run))]
+    notes += [note for run in (old, new) for note in unused_length(run, length)]
     verdict = verdict_of(speedup)
     cause = "" if verdict == "neither" else _cause(speedup, acceptance, longer)
     gammas = [run.length if run.length is not None else length for run in runs]
@@ -201,4 +203,6 @@ def _cause(speedup: Estimate, acceptance: Estimate | None, cycle: Estimate | Non
         return ""
     way = math.copysign(1.0, math.log(speedup.value))
     moved = {"acceptance": way * math.log(acceptance.value), "cycle": -way * math.log(cycle.value)}
-    return max(moved, key=lambda name: moved[name])
+    name = max(moved, key=lambda factor: moved[factor])
+    # A factor whose change may be noise is not named.
+    return "" if verdict_of({"acceptance": acceptance, "cycle": cycle}[name]) == "neither" else name

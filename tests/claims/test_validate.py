@@ -132,6 +132,10 @@ BAD = [
     (HEADER + GOOD.replace(",4,", ",four,"), r"for one step, but gamma_or_tree is 'four': give a chain"),
     (HEADER + GOOD.replace(",4,", ",99999999,"), r"^f, row a-1: gamma_or_tree is 99999999, above 10000$"),
     (HEADER + GOOD.replace("3.2", "3,2"), r"^f, row a-1 has more cells than there are columns; quote a cell"),
+    (
+        HEADER.strip() + ",overhead\n" + GOOD,
+        r"^f has a column overhead, which is not read; leave it out, or put it into",
+    ),
     (HEADER.replace("target_ms", "target_s") + GOOD, r"^f has a column target_s, which is not read; target_ms is$"),
     (HEADER + GOOD.replace("a-1,A", "a-1,"), r"^f, row a-1: source is empty$"),
     (HEADER + GOOD.replace("a-1,A", ",A"), r"^f, row 1: row_id is empty$"),

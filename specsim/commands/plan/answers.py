@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_text
+from specsim.base.unknown import unknown
 from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts
 from specsim.lengths.measures import convert_acceptance
-from specsim.logs.measures import check_coverage, implausible, log_acceptance
+from specsim.logs.measures import check_coverage, check_share, implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
+from specsim.logs.record import share as share_of_steps
 
 # The column of the share, in the file that `specsim log --out` writes.
 COLUMN = "drafted_share"
+
+
+# Names beside numbers in a file of ours, for those who read it.
+FOR_READERS = ("source", "note")
+
+
+def check_names(names: Iterable[str], known: Sequence[str], path: Path, kind: str) -> None:
+    """ValueError for a column, field or tensor that is not read: its numbers would count for nothing."""
+    for name in names:
+        if name not in known and name not in FOR_READERS:
+            raise unknown(f"{path.name}: {kind}", name, [*known, *FOR_READERS])
 
 
 def acceptance_of_answers(path: Path, share: float | None, every_step: bool) -> Acceptance:
@@ -36,8 +50,13 @@ def acceptance_of_answers(path: Path, share: float | None, every_step: bool) -> 
 
 
 def of_every_step(path: Path, share: float | None, acceptance: Acceptance) -> Acceptance:
-    """Return the acceptance read from a file; ValueError if many steps had no draft, and no share of them is given."""
+    """Return the acceptance read from a file.
+
+    ValueError if many steps had no draft, and no share of them is given, or another than that of the file.
+    """
     known = _share(read_text(path, MOST_BYTES), path)
+    if share is not None:
+        check_share(share, known, path.name)
     if share is None and known is not None and known < DENSE:
         raise ValueError(
             f"{path.name}: {100 * known:.3g} % of the steps had a draft, and a plan would take every step to have one; "
@@ -50,12 +69,18 @@ def _share(text: str, path: Path) -> float | None:
     """Return the share of steps that had a draft; None if the file does not have it."""
     if '"acceptance_histogram"' in text:
         return read_log(path)[0].coverage
-    row = next(csv.DictReader(text.lower().splitlines()), None)
-    value = None if row is None else row.get(COLUMN)
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        raise ValueError(f"{path.name}: {COLUMN} is {value!r}; expected a share, at most 1") from None
+    table = csv.DictReader(text.lower().splitlines())
+    table.fieldnames = [name.strip() for name in table.fieldnames or ()]
+    shares = {row[COLUMN] or "" for row in table} if COLUMN in table.fieldnames else set[str]()
+    if not shares:
+        return None
+    # One share of all steps stands in every row.
+    if len(shares) > 1:
+        raise ValueError(f"{path.name}: {COLUMN} is {' and '.join(sorted(shares)[:2])}; expected one share in all rows")
+    value = share_of_steps(shares.pop(), f"{path.name}: {COLUMN}")
+    if not value:
+        raise ValueError(f"{path.name}: {COLUMN} is 0; expected more, since drafts were counted")
+    return value
 
 
 def acceptance_of_tau(tau: float, gamma: int | None) -> Acceptance:

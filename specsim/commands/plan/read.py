@@ -13,7 +13,7 @@ import numpy as np
 from specsim.base import check, extras
 from specsim.base.reading import MOST_BYTES, check_whole_numbers, parsed_json, read_text
 from specsim.commands.plan import lists
-from specsim.commands.plan.answers import acceptance_of_answers, acceptance_of_tau, of_every_step
+from specsim.commands.plan.answers import COLUMN, acceptance_of_answers, acceptance_of_tau, check_names, of_every_step
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.laws.masks import masked_row
@@ -98,8 +98,12 @@ def read_hazards(path: Path) -> Acceptance:
         )
     if len(kinds) > 1:
         raise ValueError(f"{path.name} has {kinds[0]} beside {kinds[1]}; leave out what is not to be read")
-    # Rows count up without a gap.
     kind = kinds[0]
+    check_names(names, ["position", *kind.split(" and "), COLUMN], path, "column")
+    for i, line in enumerate(lines, 1):
+        if None in line or None in line.values():
+            raise ValueError(f"{path.name}, row {i} has another number of fields than the head, {len(names)}")
+    # Rows count up without a gap.
     if not lines:
         raise ValueError(f"{path.name} has no rows")
     if len(lines) > MAX_DRAFTS:
@@ -200,6 +204,7 @@ def read_histogram(path: Path, share: float | None = None, every_step: bool = Fa
             f'{path.name} holds {fields or "nothing"}; it needs "drafted" and "counts", or acceptance_histogram of an '
             'engine; for blocks of 3 drafts write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}'
         )
+    check_names(content, ("drafted", "counts", "accepted"), path, "field")
     # Types and lengths.
     drafted, counts = content["drafted"], content["counts"]
     if isinstance(drafted, bool) or not isinstance(drafted, (int, list)):
@@ -237,6 +242,9 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
         raise ValueError(
             f"{path.name} has no tensor {' and '.join(missing)}; it has {', '.join(sorted(tensors)) or 'none'}"
         )
+    check_names(tensors, ("p", "q", "tokens", "lengths", "mask"), path, "tensor")
+    if "lengths" in tensors and "tokens" not in tensors:
+        raise ValueError(f"{path.name} has lengths of texts and no tokens; give both, or leave lengths out")
     p, q = (np.asarray(tensors[name], dtype=np.float64) for name in ("p", "q"))
     p, q = check.laws(p, q, (f"{path.name}: p", f"{path.name}: q"))
     if p.ndim != 2 or p.shape != q.shape or not len(p):
