@@ -72,7 +72,8 @@ def log(options: Log) -> None:
     from specsim.base import check, limits
     from specsim.base.files import check_writable, write_bytes
     from specsim.commands import log_against
-    from specsim.logs.measures import check_coverage, counted_run, log_acceptance
+    from specsim.logs.given import check_coverage
+    from specsim.logs.measures import counted_run, log_acceptance
 
     form = form_of(options)
     if options.out is not None:
@@ -108,7 +109,7 @@ def log(options: Log) -> None:
 def _runs(file: Path, drafted_share: float | None) -> list[EngineLog]:
     """Return the runs of a log that speculate, with the share of steps that had a draft where it is given."""
     from specsim.base import check
-    from specsim.logs.measures import check_share
+    from specsim.logs.given import check_share
     from specsim.logs.read import read_log
 
     runs = [run for run in read_log(file) if run.speculating]

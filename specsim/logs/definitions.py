@@ -25,9 +25,11 @@ def definitions(run: EngineLog, acceptance: LogAcceptance, level: float = 0.95) 
     measures = acceptance.measures
     tau = measures.get("drafted_tau", measures["tau"])
     low, high = (None if end is None else end - 1 for end in tau[1:])
+    # Drafts accepted behind the end of an answer were not emitted.
+    accepted = Measure(tau.value - 1, low, high) if "output_share" in measures else measures["kept"]
     rows = [
         Definition("tokens per call, all together", tau, "vLLM, SGLang, TensorRT-LLM, llama.cpp, MBSU"),
-        Definition("accepted per call, all together", Measure(tau.value - 1, low, high), "papers: accepted tokens"),
+        Definition("accepted per call, all together", accepted, "papers: accepted tokens"),
     ]
     named = {
         "draft_rate": ("accepted over drafted, all together", "vLLM, TensorRT-LLM, llama.cpp"),

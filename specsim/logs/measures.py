@@ -13,7 +13,8 @@ from specsim.base.intervals import Measure, wilson
 from specsim.base.results import result
 from specsim.lengths.hazards import HazardEstimate
 from specsim.logs.conversions import KINDS, LogTau, measures_of_tau
-from specsim.logs.record import DENSE, UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
+from specsim.logs.given import unused_length
+from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
 from specsim.logs.request_measures import (
     add_request_measures,
     counted_requests,
@@ -130,6 +131,8 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     if run.tau is not None and run.accepted is not None and run.drafted:
         # Drafts accepted behind the end of an answer: tau does not say how many were accepted.
         measures["draft_rate"] = Measure(run.accepted / run.drafted, None, None)
+        if run.blocks:
+            measures, notes = _of_whole_blocks(run, measures, gamma if fixed else mean, z), [*notes, BEHIND_THE_END]
     # Steps without a draft.
     if run.coverage is None:
         notes.append(UNKNOWN_COVERAGE)
@@ -140,6 +143,20 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     if run.blocks is None and run.accepted is None:
         notes.append("blocks are not counted: the interval is that of the printed means")
     return LogAcceptance(measures, hazards, gamma if fixed else mean, fixed, tuple(dict.fromkeys(notes)))
+
+
+# The note of a log that counts drafts accepted behind the end of an answer.
+BEHIND_THE_END = (
+    "drafts kept, their share and alpha are of whole blocks, also behind the end of an answer; which share of the text "
+    "was drafted is not known"
+)
+
+
+def _of_whole_blocks(run: EngineLog, emitted: dict[str, Measure], gamma: float, z: float) -> dict[str, Measure]:
+    """Return measures in which the drafter's own are of all that it had accepted, and tau of what was emitted."""
+    accepted = measures_of_tau(_tau_of_totals(run._replace(tau=None, kept=()), gamma), gamma, z)
+    kinds = [kind for kind in KINDS if kind != "output_share" and kind in accepted]
+    return {kind: emitted["tau"] if kind == "tau" else accepted[kind] for kind in kinds}
 
 
 def _of_all_steps(run: EngineLog, of_blocks: dict[str, Measure], z: float) -> dict[str, Measure]:
@@ -217,29 +234,6 @@ def _tau_of_totals(run: EngineLog, length: float | None) -> LogTau:
     )
 
 
-def check_coverage(run: EngineLog) -> None:
-    """ValueError if it is not known in how many steps there was a draft: a plan would take each to have one."""
-    if run.coverage is None:
-        raise ValueError(
-            f"{run.source} does not say in how many steps there was a draft, and a plan takes every step to have one; "
-            "give --drafted-share (1 for EAGLE, MTP or a draft model)"
-        )
-
-
-# Two shares of steps that differ by less are the same: files round them.
-SAME_SHARE = 0.005
-
-
-def check_share(share: float, known: float | None, source: str) -> None:
-    """ValueError if the share of steps that had a draft is given, and the file has another."""
-    if known is None or abs(known - share) <= SAME_SHARE or min(known, share) >= DENSE:
-        return
-    raise ValueError(
-        f"--drafted-share is {share:g}, but {source} says that {known:.3g} of the steps had a draft; leave the option "
-        f"out, or give {known:.3g}"
-    )
-
-
 def _length(run: EngineLog, length: float | None) -> float:
     """The drafts of a block, by the log or by the argument; ValueError if unknown or contradicted."""
     if run.length is not None and length is not None and length < run.length - 1e-9:
@@ -261,16 +255,6 @@ def check_tau(run: EngineLog, tau: LogTau | None, gamma: float | None) -> None:
     if tau is not None and tau.value > most + 1e-9:
         likely = "likely the length is that of another run, or steps are counted for several requests at once"
         raise ValueError(f"{run.source}: {tau.value:.2f} tokens a call; {words} {shown(most)} at most: {likely}")
-
-
-def unused_length(run: EngineLog, length: int | None) -> list[str]:
-    """Return the note that a length is given to a log which has another in all its blocks, none otherwise."""
-    if length is None or run.length is None or length == run.length or run.length != round(run.length):
-        return []
-    # Where the mean is a whole number by chance, the length is the most drafts of a block.
-    if run.drafted is not None and run.blocks and run.drafted != run.blocks * run.length:
-        return []
-    return [f"{run.source} has {shown(run.length)} drafts in every block: gamma, given as {length}, is not used"]
 
 
 def _most(run: EngineLog, length: float | None) -> float | None:

@@ -195,6 +195,8 @@ def _check_off(row: Mapping[str, str], numbers: Mapping[str, float], place: str)
     for name, value in most.items():
         if numbers.get(name, 0.0) > value:
             raise ValueError(f"{place}: speculation is off, and {name} is {numbers[name]:g}; expected none")
+    if float(row.get("draft_ms", 0)) > 0 or float(row.get("coverage", 1)) < 1:
+        raise ValueError(f"{place}: speculation is off, and draft_ms or coverage is of drafts; leave them out")
     if set(row.get("kept", "0")) - set("0.; "):
         raise ValueError(f"{place}: speculation is off, and kept is {row['kept']:.40}; expected none")
 

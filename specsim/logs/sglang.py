@@ -53,6 +53,8 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
             f"{source} speculates (speculative_algorithm {algorithm}), but no decode line has 'accept len: ...'; "
             "expected it in each"
         )
+    if all(line.tau is None for line in lines) and (word := _OTHER_WORDS.search(text)) is not None:
+        raise ValueError(f"{source} speculates (it has {word[0]!r}), but no decode line has 'accept len: ...'")
     _check_words(text, lines, source)
     # Batches of their own, if there are several.
     sizes = [line.running if line.rate is not None else 0.0 for line in lines]
@@ -69,6 +71,11 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     return tuple(runs)
 
 
+# What other lines say of a server that speculates: counts of an answer, and the draft's weights.
+_OTHER_WORDS = re.compile(
+    r"\bspec_(?:verify_ct|accept\w*|num_\w+)\W{1,4}[1-9]"
+    r"|\bspeculative[-_]draft[-_]model[-_]path(?:=|['\"]?: |[ =])['\"]?(?!None|null)[\w./-]+"
+)
 # Words of a decode line that only a server with speculation prints.
 _WORDS = re.compile(r"\b(?:accept|spec|draft)\w*(?: \w+)?", re.IGNORECASE)
 
@@ -87,8 +94,8 @@ def _check_words(text: str, lines: Sequence[Line], source: str) -> None:
 
 def _algorithm(text: str) -> str:
     """The algorithm that the arguments name, "" without one."""
-    argument = re.search(_ARGUMENT.format(r"speculative[-_]algorithm"), text)
-    return "" if argument is None or argument[1] == "None" else argument[1]
+    argument = re.search(_ARGUMENT.format(r"speculative[-_]algo(?:rithm)?"), text)
+    return "" if argument is None or argument[1] in ("None", "null") else argument[1]
 
 
 def _check_one_server(text: str, source: str) -> None:

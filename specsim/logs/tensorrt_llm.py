@@ -22,6 +22,8 @@ EXPECTS = "JSON with iterLatencyMS and specDecodingStats"
 # Fields of an iteration that only a run with speculation has.
 _OTHER_WORDS = re.compile("spec|draft|accept", re.IGNORECASE)
 COUNTS = ("numRequestsWithDraftTokens", "numDraftTokens", "numAcceptedTokens")
+# Tokens of an iteration and request, in the mean of its iterations so far: more than 1 with speculation alone.
+DECODED = "avgNumDecodedTokensPerIter"
 
 
 def knows(text: str) -> bool:
@@ -51,6 +53,13 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     ]
     if not iterations:
         raise ValueError(f"{source} has no iteration that only decodes; expected one or more without a prompt")
+    # Drafts that are in no iteration that only decodes.
+    drafted = [row for row in rows if fields(row.get("specDecodingStats") or {}, source).get("numDraftTokens")]
+    if drafted and not any(iteration.counts[1] for iteration in iterations):
+        raise ValueError(
+            f"{source} has numDraftTokens in iterations that read prompts, and in no other; expected iterations that "
+            "only decode, with drafts"
+        )
     # Batches of their own, if there are several.
     groups = clusters([iteration.running for iteration in iterations]) if by_batch else []
     if len(groups) < 2:
@@ -87,6 +96,11 @@ def _iteration(row: dict[str, Any], place: str) -> Iteration | None:
         counts = (blocks, drafted, accepted)
         _check_length(spec, blocks, accepted, place)
         drafting = _number(spec.get("iterLatencyMS", 0), f"{place}: iterLatencyMS of drafting") / 1e3
+    decoded = _number(batching.get(DECODED) or 0, f"{place}: {DECODED}")
+    if decoded > 1 and not counts[1] and not spec:
+        raise ValueError(
+            f"{place} speculates ({DECODED} is {decoded:g}), but has no specDecodingStats; expected {', '.join(COUNTS)}"
+        )
     seconds = _number(row.get("iterLatencyMS"), f"{place}: iterLatencyMS") / 1e3
     return Iteration(seconds, running, drafting, counts)
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from specsim.latency import Timing
 from specsim.logs.record import EngineLog, check_counts, number, whole
 from specsim.logs.vllm_lines import ENGINE, MISCOUNTED, read_lines
+from specsim.logs.vllm_server import METHOD
 
 NAME = "vLLM"
 EXPECTS = "/metrics with vllm:..., or lines 'Avg generation throughput: ...' and 'SpecDecoding metrics: ...'"
@@ -33,8 +34,13 @@ _LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
 _OTHER_LINES = re.compile(
     r"\bSpec(?:ulative)?[ _]?Decod(?:ing|e)[ _](?:metrics|stats|statistics|throughput)"
     r"|\bnum_(?:draft|accepted)_tokens\b|\baccept(?:ed|ance)?[ _](?:rate|len\w*|tokens|throughput)\b"
-    r"|\bdraft(?:ed)?[ _](?:tokens|throughput|acceptance)\b|\b(?:Accepted|Drafted): ?\d",
+    r"|\bdraft(?:ed)?[ _](?:tokens|throughput|acceptance)\b|\b(?:Accepted|Drafted): ?\d"
+    r"|\bLoading drafter\b",
     re.IGNORECASE,
+)
+# Arguments of a server that speculates, in words without the name of its method.
+_ARGUMENTS = re.compile(
+    r"\bnum_spec(?:ulative)?_tokens\W{1,4}[1-9]|\bspeculative[-_]model\W{1,4}(?!None|null)[\w./-]+", re.IGNORECASE
 )
 # The labels of a counter and their values, sorted: their order in a line means nothing.
 Labels = tuple[tuple[str, str], ...]
@@ -66,7 +72,9 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
 
 def _check_lines(text: str, source: str) -> None:
     """ValueError if no line has the counts of drafts, and some line speaks of them in other words."""
-    if "SpecDecoding metrics:" not in text and (word := _OTHER_LINES.search(text)) is not None:
+    words = (_OTHER_LINES,) if METHOD.search(text) else (_OTHER_LINES, _ARGUMENTS)
+    word = next((found for pattern in words if (found := pattern.search(text)) is not None), None)
+    if "SpecDecoding metrics:" not in text and word is not None:
         raise ValueError(
             f"{source} speculates (it has {word[0]!r}), but no line 'SpecDecoding metrics: ... Accepted: N tokens, "
             "Drafted: N tokens'; expected it beside each line of throughput"

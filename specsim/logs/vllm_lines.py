@@ -9,6 +9,7 @@ from typing import NamedTuple
 from specsim.base.intervals import ratio_error
 from specsim.latency import Timing
 from specsim.logs.record import DENSE, DISAGREE, EngineLog, mended, number, share, steady_groups, whole
+from specsim.logs.vllm_server import METHOD, check_one_server, without_cut_line
 
 ENGINE = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
 _PROMPT = re.compile(r"Avg prompt throughput: ([\d.]+) tokens/s")
@@ -125,14 +126,15 @@ def _seconds(line: str) -> int | None:
 
 def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
     """Return one run of all intervals, or one for each number of running requests."""
-    _check_one_server(text, source)
-    text, cut = _without_cut_line(text)
+    check_one_server(text, source)
+    text, cut = without_cut_line(text)
     intervals = _intervals(text, source)
     lengths = {len(drafts.shares) for interval in intervals for drafts in interval.drafts}
     if len(lengths) > 1:
         both = " and with ".join(map(str, sorted(lengths)[:2]))
         raise ValueError(f"{source} holds lines with {both} rates by position; split it: one server a file")
-    method = _first(r"speculative[-_]config\W+(?!None)[^\n]{0,300}?\bmethod\W{1,4}(\w+)", text)
+    named = METHOD.search(text)
+    method = named[1] if named else None
     # Batches of their own, if there are several.
     groups, left = steady_groups([interval.running for interval in intervals]) if by_batch else ([], ())
     if len(groups) < 2:
@@ -146,37 +148,6 @@ def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
             run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left, *cut)))
     return runs
-
-
-# The words of a server, when it starts, on whether and how it speculates.
-_CONFIG = re.compile(r"\bspeculative_config=(None|SpeculativeConfig\([^)]*\))")
-
-
-def _check_one_server(text: str, source: str) -> None:
-    """ValueError if a file holds servers that speculate in several ways, or some that do and some that do not."""
-    ways = list(dict.fromkeys(_CONFIG.findall(text)))
-    if len(ways) > 1:
-        raise ValueError(
-            f"{source} holds servers of several kinds (speculative_config={ways[0][:80]} and {ways[1][:80]}); "
-            "split it: one server a file"
-        )
-
-
-def _without_cut_line(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text without a last line of counts that is cut off, and a note of that."""
-    start = text.rfind("\n") + 1
-    counts = "SpecDecoding metrics:"
-    before = [line for line in text[:start].splitlines() if counts in line]
-    if counts not in text[start:] or not before:
-        return text, ()
-    # All lines of a server have the same words.
-    if len(re.findall("[A-Za-z]+", text[start:])) >= len(re.findall("[A-Za-z]+", before[-1])) and (
-        text[start:].count(",") >= before[-1].count(",")
-    ):
-        return text, ()
-    # Without its counts an interval would seem to be one without drafts.
-    end = text.index("\n", text.rfind(counts, 0, start)) + 1
-    return text[:end], ("the last line is cut off, and its interval left out",)
 
 
 def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> EngineLog:

@@ -12,7 +12,8 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.base.results import result
 from specsim.logs.conversions import LogTau
-from specsim.logs.measures import check_tau, implausible, unused_length
+from specsim.logs.given import unused_length
+from specsim.logs.measures import check_tau, implausible
 from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import Part, implausible_speedup, implausible_terms, joined_names, not_negative, split
 from specsim.speed.prediction import Estimate, interval

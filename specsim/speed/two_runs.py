@@ -11,7 +11,8 @@ from specsim.base import check
 from specsim.base.results import result
 from specsim.latency import Timing
 from specsim.logs.conversions import LogTau
-from specsim.logs.measures import check_tau, implausible, unused_length
+from specsim.logs.given import unused_length
+from specsim.logs.measures import check_tau, implausible
 from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import OTHER_RUN, most_speedup
 from specsim.speed.prediction import Estimate, interval

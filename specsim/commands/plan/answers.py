@@ -11,7 +11,8 @@ from specsim.base.reading import MOST_BYTES, read_text
 from specsim.base.unknown import unknown
 from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts
 from specsim.lengths.measures import convert_acceptance
-from specsim.logs.measures import check_coverage, check_share, implausible, log_acceptance
+from specsim.logs.given import check_coverage, check_share
+from specsim.logs.measures import implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
 from specsim.logs.record import share as share_of_steps
