@@ -6,6 +6,7 @@ from typing import Any
 
 from specsim.lengths.hazards import MAX_DRAFTS
 from specsim.lengths.request_record import LengthCounts, RequestAcceptance, request_of_blocks
+from specsim.logs.printed import check_means
 from specsim.logs.record import number, whole
 
 ACCEPTED = ("num_accepted_draft_tokens", "total_accepted_draft_tokens")
@@ -31,10 +32,8 @@ def read_metrics(metric: dict[str, Any], place: str) -> RequestAcceptance:
     rows = _by_length(metric, place) or ((LengthCounts(length, tuple(counts)),) if blocks else ())
     request = RequestAcceptance(blocks, accepted, drafted, rows)
     _check_rows(request, counts, place)
-    if blocks:
-        _check_mean(metric, "mean_acceptance_length", 1 + accepted / blocks, place)
-    if drafted:
-        _check_mean(metric, "draft_acceptance_rate", accepted / drafted, place)
+    in_all = sum(row.drafted * sum(row.counts) for row in rows) if drafted is None else drafted
+    check_means(metric, blocks, in_all, accepted, place)
     return request
 
 
@@ -107,19 +106,6 @@ def _check_total(what: str, counted: int, printed: int | None, place: str) -> No
     """ValueError if a printed total is not that of the histogram."""
     if printed is not None and printed != counted:
         raise ValueError(f"{place}: acceptance_histogram counts {counted} {what}, not {printed}")
-
-
-# Relative difference of a printed mean and its counts that rounding explains.
-ROUNDED = 0.01
-
-
-def _check_mean(metric: dict[str, Any], name: str, counted: float, place: str) -> None:
-    """ValueError if a printed mean is not that of the counts beside it: something else was counted."""
-    if metric.get(name) is None:
-        return
-    printed = number(str(metric[name]), f"{place}: {name}")
-    if abs(printed - counted) > ROUNDED * max(printed, counted):
-        raise ValueError(f"{place}: {name} is {printed:.4g}, and the counts give {counted:.4g}; they differ")
 
 
 def named(held: dict[str, Any], names: tuple[str, ...], place: str) -> int | None:

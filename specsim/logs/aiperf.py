@@ -13,6 +13,7 @@ from typing import Any
 from specsim.base.reading import json_values
 from specsim.lengths.request_record import RequestAcceptance
 from specsim.logs.acceptance_metrics import read_metrics, whole_number
+from specsim.logs.printed import check_emitted
 from specsim.logs.record import EngineLog, fields, number
 from specsim.logs.request_runs import run_of_requests
 
@@ -113,6 +114,9 @@ def _with_metadata(
     printed = acceptance.get("completion_tokens")
     tokens = _metric(metrics, "output_sequence_length", place) if printed is None else whole_number(printed, place)
     context = _metric(metrics, "input_sequence_length", place)
+    if tokens is not None:
+        longest = max((row.drafted for row in request.histogram), default=0)
+        check_emitted(tokens - 1, request.blocks, request.accepted, longest, place)
     # The first token comes from the prompt's pass.
     whole_time, first = (_seconds(metrics, key, place) for key in ("request_latency", "time_to_first_token"))
     return request._replace(

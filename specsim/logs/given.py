@@ -28,6 +28,18 @@ def check_share(share: float, known: float | None, source: str) -> None:
     )
 
 
+def unlike_rate(run: EngineLog, length: float | None) -> list[str]:
+    """Return the note that the printed rate of acceptance is that of blocks of other lengths, none if it fits."""
+    gamma = run.length if run.length is not None else length
+    if run.fitting_lengths is None or gamma is None or gamma in run.fitting_lengths:
+        return []
+    fitting = " or ".join(map(str, run.fitting_lengths)) or "no number of"
+    return [
+        f"{run.source}: the printed accept rate is that of blocks of {fitting} drafts, and not of {shown(gamma)}, by "
+        "which all but tau is computed here"
+    ]
+
+
 def unused_length(run: EngineLog, length: int | None) -> list[str]:
     """Return the note that a length is given to a log which has another in all its blocks, none otherwise."""
     if length is None or run.length is None or length == run.length or run.length != round(run.length):

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from specsim.latency import Timing
 from specsim.lengths.request_record import AcceptanceRecord
+from specsim.logs.llamacpp_printed import unlike_accept, unlike_counts
 from specsim.logs.llamacpp_responses import read_responses, record_of_totals
 from specsim.logs.llamacpp_totals import Totals, run_of_totals
 from specsim.logs.record import DISAGREE, EngineLog, check_counts, mended, number, share
@@ -91,9 +92,18 @@ def _server(text: str, source: str) -> EngineLog:
         by_position = tuple(mended(list(by_position), int(accepted)))
     run = run_of_totals(
         source,
-        Totals(ms, tokens, emitted, drafted, accepted, blocks, by_position if sum(by_position) == accepted else ()),
+        Totals(
+            ms,
+            tokens,
+            emitted,
+            drafted,
+            accepted,
+            blocks,
+            by_position if sum(by_position) == accepted else (),
+            answers=len(requests),
+        ),
     )
-    run = run._replace(requests=_by_answer(text, run, source))
+    run = run._replace(requests=_by_answer(text, run, source), notes=(*run.notes, *unlike_counts(text, source)))
     if sum(by_position) not in (0, accepted):
         run = run._replace(notes=(*run.notes, f"{DISAGREE}, so hazards are not known"))
     # The drafter's own time; statistics: calls, drafts, and milliseconds of begin, generate, accept.
@@ -201,6 +211,7 @@ def _example(text: str, source: str) -> EngineLog:
         raise ValueError(f"{source}: expected n_drafted and n_accept beside 'decoded ... tokens in', found not both")
     drafted, accepted = (number(match[1], f"{source}: {name}") for name, match in counts.items() if match is not None)
     run = run_of_totals(source, Totals(1e3 * seconds, tokens, tokens, drafted, accepted))
+    run = run._replace(notes=(*run.notes, *unlike_accept(text, drafted, accepted, source)))
     # An EAGLE-3 draft has two contexts, its encoder and its decoder: all that stands before `target:`.
     part = text[text.rfind("draft:") :].split("target:")[0] if "draft:" in text else ""
     spans = [number(span, f"{source}: eval time of the draft") for span, _, _ in _EVAL.findall(part)]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, number, whole
+from specsim.logs.printed import check_emitted
+from specsim.logs.record import MISCOUNTED, EngineLog, check_counts, number, whole
 
 NAME = "llama.cpp metrics"
 EXPECTS = "counters llamacpp:spec_decode_num_drafts"
@@ -37,6 +38,8 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     )
     tokens, seconds = grown.get(("tokens_predicted", None)), grown.get(("tokens_predicted_seconds", None))
     token = Timing(seconds / tokens, None) if tokens and seconds else None
+    if tokens:
+        check_emitted(tokens, blocks, accepted, (1 - MISCOUNTED) * blocks, source)
     if not blocks:
         return (EngineLog("llama.cpp", source, True, length=0.0, drafted=0, accepted=0, token=token),)
     # Blocks that accepted draft 1, 2, ...
@@ -56,9 +59,20 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
                 accepted=accepted,
                 kept=kept,
                 token=token,
+                notes=_cut(blocks, accepted, tokens),
                 coverage=None,
             )
         ),
+    )
+
+
+def _cut(blocks: int, accepted: int, tokens: float | None) -> tuple[str, ...]:
+    """Return the note that blocks emitted somewhat more tokens than were generated, none otherwise."""
+    if not tokens or blocks + accepted <= tokens:
+        return ()
+    return (
+        f"{blocks} blocks with {accepted} accepted drafts emit {blocks + accepted} tokens, and {tokens:g} were "
+        "generated: answers that end inside a block",
     )
 
 

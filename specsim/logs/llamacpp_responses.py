@@ -15,6 +15,7 @@ from typing import Any
 
 from specsim.lengths.request_record import AcceptanceRecord, RequestAcceptance
 from specsim.logs.llamacpp_totals import Totals, run_of_totals
+from specsim.logs.printed import check_printed
 from specsim.logs.record import EngineLog, fields, number
 from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
 
@@ -51,7 +52,7 @@ def read_responses(text: str, source: str) -> EngineLog:
     emitted = sum(max(span["predicted_n"] - 1, 0.0) for span in spans)
     blocks = total["draft_rounds"] if rounds and total["draft_n"] else None
     ms, tokens, drafted, accepted = (total[name] for name in _TIMES[:4])
-    run = run_of_totals(source, Totals(ms, tokens, emitted, drafted, accepted, blocks))
+    run = run_of_totals(source, Totals(ms, tokens, emitted, drafted, accepted, blocks, answers=len(read)))
     contexts = [timings[i].get("prompt_n") for i in read]
     totals = [_totals(span) for span in spans]
     run = run._replace(
@@ -135,11 +136,22 @@ def _check_drafts(timings: dict[str, Any], counts: dict[str, float], place: str)
             f"the end of an answer, so steps do not follow from its tokens; expected {ROUNDS[0]}"
         )
     _check_rounds(counts, place)
+    for name, value in (("predicted_per_token_ms", _ratio(counts)), ("predicted_per_second", _ratio(counts, 1e3))):
+        if timings.get(name) and value:
+            check_printed(name, str(timings[name]), [value], place)
     if counts["draft_n_accepted"] > counts["draft_n"]:
         raise ValueError(
             f"{place}: draft_n_accepted is {counts['draft_n_accepted']:g}, draft_n {counts['draft_n']:g}; "
             "expected no more"
         )
+
+
+def _ratio(counts: dict[str, float], second: float = 0.0) -> float:
+    """Return milliseconds of a token, or tokens of a second of so many milliseconds; 0 where they are not known."""
+    ms, tokens = counts["predicted_ms"], counts["predicted_n"]
+    if not ms or not tokens:
+        return 0.0
+    return second * tokens / ms if second else ms / tokens
 
 
 def _check_rounds(counts: dict[str, float], place: str) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from specsim.latency import Timing
+from specsim.logs.printed import check_emitted
 from specsim.logs.record import EngineLog, whole
 
 NAME_OF_ENGINE = "llama.cpp"
 
 
 class Totals(NamedTuple):
-    """Sums over requests: emitted: tokens behind the first of each; blocks: those with drafts, None if not counted."""
+    """Sums over requests: emitted: tokens behind the first of each; blocks: those with drafts, None if not counted.
+
+    answers: how many requests there were.
+    """
 
     ms: float
     tokens: float
@@ -20,6 +24,11 @@ class Totals(NamedTuple):
     accepted: float = 0.0
     blocks: float | None = None
     kept: tuple[int, ...] = ()
+    answers: int = 1
+
+
+# The most drafts of a block, where a log does not say it: llama.cpp's default of 16, and mlx-vlm's of fewer.
+MOST_DRAFTS = 16
 
 
 def run_of_totals(source: str, totals: Totals) -> EngineLog:
@@ -43,6 +52,8 @@ def run_of_totals(source: str, totals: Totals) -> EngineLog:
     elif totals.accepted + blocks > totals.emitted:
         if totals.emitted < blocks:
             raise ValueError(f"{source}: {blocks:g} blocks emitted {totals.emitted:g} tokens; expected no fewer")
+        longest = len(totals.kept) or max(totals.drafted / blocks, MOST_DRAFTS)
+        check_emitted(totals.emitted, blocks, totals.accepted, totals.answers * longest, source)
         tau = Timing(totals.emitted / blocks, None)
         notes = ("drafts accepted behind the end of an answer are counted as accepted, and not as emitted",)
     else:

@@ -13,7 +13,7 @@ from specsim.base.intervals import Measure, wilson
 from specsim.base.results import result
 from specsim.lengths.hazards import HazardEstimate
 from specsim.logs.conversions import KINDS, LogTau, measures_of_tau
-from specsim.logs.given import unused_length
+from specsim.logs.given import unlike_rate, unused_length
 from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
 from specsim.logs.request_measures import (
     add_request_measures,
@@ -113,7 +113,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     fixed = gamma == round(gamma) >= longest and (
         run.drafted is None or run.blocks is None or run.drafted == run.blocks * gamma
     )
-    notes = [*run.notes, *unused_length(run, length)]
+    notes = [*run.notes, *unused_length(run, length), *unlike_rate(run, length)]
     # A length that is given may be the most drafts of a block, where the counts tell their mean.
     mean = run.drafted / run.blocks if run.drafted and run.blocks else gamma
     if not fixed:

@@ -15,6 +15,7 @@ from typing import Any
 from specsim.base.reading import is_stream
 from specsim.lengths.request_record import RequestAcceptance
 from specsim.logs.acceptance_metrics import read_metrics
+from specsim.logs.printed import check_emitted, check_printed
 from specsim.logs.record import EngineLog, number
 from specsim.logs.request_runs import run_of_requests
 from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
@@ -74,8 +75,13 @@ def _metrics(value: Any, deepest: int, mean: Any = None) -> Iterator[dict[str, A
 
 def _by_accepted(request: RequestAcceptance) -> list[int]:
     """Return the blocks that accepted 0, 1, ... drafts, whatever each drafted."""
-    longest = max((row.drafted for row in request.histogram), default=0)
+    longest = _longest(request)
     return [sum(row.counts[n] for row in request.histogram if n <= row.drafted) for n in range(longest + 1)]
+
+
+def _longest(request: RequestAcceptance) -> int:
+    """Return the most drafts of a block."""
+    return max((row.drafted for row in request.histogram), default=0)
 
 
 def _with_steps(
@@ -86,9 +92,12 @@ def _with_steps(
     A step emits its accepted drafts and one token; the first token of an answer is of the prompt's pass.
     """
     steps = None
+    if MEAN in metric and request.blocks:
+        _check_iterations(request, str(metric[MEAN]), usage, place)
     if "completion_tokens" in usage:
         tokens = number(str(usage["completion_tokens"]), f"{place}: completion_tokens")
         request = request._replace(tokens=round(tokens))
+        check_emitted(tokens - 1, request.blocks, request.accepted, _longest(request), place)
         steps = tokens - 1 - request.accepted
     elif MEAN in metric and request.accepted:
         mean = number(str(metric[MEAN]), f"{place}: {MEAN}")
@@ -96,3 +105,19 @@ def _with_steps(
     if "prompt_tokens" in usage:
         request = request._replace(context=round(number(str(usage["prompt_tokens"]), f"{place}: prompt_tokens")))
     return request._replace(plain_steps=None if steps is None else round(steps) - request.blocks)
+
+
+def _check_iterations(request: RequestAcceptance, text: str, usage: dict[str, Any], place: str) -> None:
+    """ValueError if the mean tokens of an iteration are not those of the blocks and the answer's tokens.
+
+    Steps without a draft make the mean smaller than that of blocks, and never larger.
+    """
+    mean, most = number(text, f"{place}: {MEAN}"), 1 + request.accepted / request.blocks
+    if mean < 1 or mean > most:
+        check_printed(MEAN, text, [min(max(mean, 1.0), most)], place)
+    if "completion_tokens" in usage:
+        # Of all iterations behind the prompt's, or with it.
+        tokens = number(str(usage["completion_tokens"]), f"{place}: completion_tokens")
+        steps = tokens - 1 - request.accepted
+        if steps > 0:
+            check_printed(MEAN, text, [(tokens - 1) / steps, tokens / (steps + 1), tokens / steps], place)

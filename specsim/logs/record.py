@@ -31,7 +31,8 @@ class EngineLog(NamedTuple):
     cycle: one draft-verify cycle. draft, verify, overhead: its parts, where the engine times them. notes: what a reader
     must know of the numbers. coverage: the share of decoding steps that had a draft, where counts are of those only, as
     with drafts looked up in the text; 1 where counts are of all steps, None where the log does not say it. requests:
-    the same counts request by request, where the log has them.
+    the same counts request by request, where the log has them. fitting_lengths: drafts of a block that agree with the
+    rate of acceptance that is printed beside tau, None where none is printed.
 
     Examples
     --------
@@ -60,6 +61,7 @@ class EngineLog(NamedTuple):
     notes: tuple[str, ...] = ()
     coverage: float | None = 1.0
     requests: AcceptanceRecord | None = None
+    fitting_lengths: tuple[int, ...] | None = None
 
 
 def timing(samples: Sequence[float]) -> Timing | None:
@@ -137,6 +139,10 @@ def shown(value: float) -> str:
 
 # Steps without a draft are left out of account if at least this share has one: ends of answers have none.
 DENSE = 0.95
+
+
+# Fewer steps than this share of the blocks: lines and counts are not of the same intervals.
+MISCOUNTED = 0.7
 
 
 def is_sparse(run: EngineLog) -> bool:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specsim.lengths.request_record import AcceptanceRecord, RequestAcceptance, check_record, position_counts
-from specsim.logs.record import EngineLog, check_counts
-from specsim.logs.vllm_lines import MISCOUNTED
+from specsim.logs.record import MISCOUNTED, EngineLog, check_counts
 
 
 def run_of_requests(requests: Sequence[RequestAcceptance], engine: str, source: str, **more: Any) -> EngineLog:

@@ -1,9 +1,10 @@
 """SGLang: the lines `Decode batch` of its log, and the arguments that it prints when it starts.
 
 Seen in 0.4.5 (sgl-project/sglang#5274), 0.5.3 (#11948) and 0.5.10 (#22331). `accept len` counts the token of the
-target, too: it is tau. `accept rate` is divided by three things in as many versions (steps, steps + 1, tokens - 1), so
-it is not read: the length comes from the arguments. A line is printed after as many passes as the one before, so it
-counts as many blocks as requests run; how many passes is not printed, and the spread over lines is the error.
+target, too: it is tau. `accept rate` is divided by three things in as many versions (steps, steps + 1, tokens - 1): the
+length comes from the arguments, and the rate must fit it by one of the three. A line is printed after as many passes as
+the one before, so it counts as many blocks as requests run; how many passes is not printed, and the spread over lines
+is the error.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ NAME = "SGLang"
 EXPECTS = "lines 'Decode batch, #running-req: ..., gen throughput (token/s): ...'"
 _LINE = re.compile(r"Decode batch[.,] #running-req: (\d+).*?gen throughput \(token/s\): ([\d.]+)(?=[,\s])")
 _TAU = re.compile(r"accept len: ([\d.]+)")
+_ACCEPT_RATE = re.compile(r"accept rate: ([\d.]+)")
 # Of several engines that share the requests, each prints lines of its own.
 _RANK = re.compile(r"\b(DP\d+)\b")
 _ARGUMENT = r"{0}(?:=|['\"]?: |[ =])['\"]?([\w./:-]+)"
@@ -33,11 +35,15 @@ def knows(text: str) -> bool:
 
 
 class Line(NamedTuple):
-    """One decode line; rate: None behind a prompt, where its interval began before; tau: None if not printed."""
+    """One decode line; rate: None behind a prompt, where its interval began before.
+
+    tau, accepted: accept len and accept rate, None if not printed.
+    """
 
     running: float
     rate: float | None
     tau: float | None
+    accepted: float | None = None
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
@@ -125,12 +131,14 @@ def _decode_lines(text: str, source: str) -> list[Line]:
         # An idle engine prints an accept len of 0.
         running = number(decode[1], f"{place}: #running-req")
         rate = number(decode[2], f"{place}: gen throughput")
-        tau = None
+        tau = accepted = None
         if running and (printed := _TAU.search(line)) is not None:
             tau = number(printed[1], f"{place}: accept len")
             if tau < 1:
                 raise ValueError(f"{place}: accept len is {tau:g}; expected 1 or more, the target's token")
-        lines.append(Line(running, rate if rank in steady and running else None, tau))
+            part = _ACCEPT_RATE.search(line)
+            accepted = None if part is None else number(part[1], f"{place}: accept rate")
+        lines.append(Line(running, rate if rank in steady and running else None, tau, accepted))
         steady.add(rank)
     return lines
 
@@ -166,8 +174,30 @@ def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
             tau=_mean_tau(printed),
             token=Timing(sum(sizes) / sum(rates), of_time),
             notes=tuple(notes),
+            fitting_lengths=None if _ADAPTIVE.search(text) or (top or 1) > 1 else _fitting_lengths(lines),
         )
     )
+
+
+# Half a unit of the last digit of accept len and accept rate, and a little; the most drafts that are tried.
+ROUNDING, MOST_DRAFTS = 0.0051, 64
+
+
+def _fitting_lengths(lines: Sequence[Line]) -> tuple[int, ...] | None:
+    """Return the drafts of a block with which every line's rate is that of its tokens, by one version's definition.
+
+    With g drafts a rate is tokens over g + 1, their accepted drafts over g, or over g + 1. None without a rate.
+    """
+    printed = [(line.tau, line.accepted) for line in lines if line.tau is not None and line.accepted is not None]
+    if not printed:
+        return None
+    fitting = []
+    for drafts in range(1, MOST_DRAFTS + 1):
+        for target, over in ((0, drafts + 1), (1, drafts), (1, drafts + 1)):
+            if all(abs((tau - target) / over - rate) <= ROUNDING * (1 + 1 / over) for tau, rate in printed):
+                fitting.append(drafts)
+                break
+    return tuple(fitting)
 
 
 _ADAPTIVE = re.compile(r"speculative[-_]adaptive(?:=True|['\"]?: ?[Tt]rue|(?= |$))", re.MULTILINE)

@@ -14,6 +14,7 @@ from typing import Any
 from specsim.base.reading import is_stream
 from specsim.lengths.request_record import LengthCounts, RequestAcceptance
 from specsim.logs.acceptance_metrics import named, whole_number
+from specsim.logs.printed import check_printed
 from specsim.logs.record import EngineLog, number
 from specsim.logs.request_runs import run_of_requests
 from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
@@ -85,6 +86,7 @@ def _request(held: dict[str, Any], place: str) -> RequestAcceptance:
             raise ValueError(f"{place} has neither accepted drafts nor completion_tokens beside {STEPS}")
         accepted = max(tokens - 1 - blocks, 0)
     _check_tokens(tokens, blocks, accepted, len(rows[0].counts) if rows else accepted, place)
+    _check_means(held, blocks, accepted, drafted, place)
     context = named(held, ("prompt_tokens",), place)
     plain = None if tokens is None else max(tokens - 1 - blocks - accepted, 0)
     latency = held.get("e2e_latency")
@@ -101,3 +103,18 @@ def _check_tokens(tokens: int | None, blocks: int, accepted: int, room: int, pla
             f"{place}: {blocks} passes with {accepted} accepted drafts emit {blocks + accepted} tokens, and the answer "
             f"has {tokens}; expected no more, so what is counted is not known"
         )
+
+
+def _check_means(held: dict[str, Any], blocks: int, accepted: int, drafted: int | None, place: str) -> None:
+    """ValueError if the printed length or rate is that of the counts by no version's definition; 0 is not printed."""
+    tokens = named(held, ("completion_tokens",), place)
+    length, rate = (held.get(name) for name in ("spec_accept_length", "spec_accept_rate"))
+    if length and blocks:
+        # All tokens, the first among them, over passes; or those of the passes, with the target's or without it.
+        counted = [1 + accepted / blocks, accepted / blocks]
+        counted += [] if tokens is None else [tokens / blocks, (tokens - 1) / blocks]
+        check_printed("spec_accept_length", str(length), counted, place)
+    if rate and drafted:
+        # Before #13754 the target's token was counted above, below or on both sides.
+        top, bottom = (accepted, accepted + blocks), (drafted, drafted + blocks)
+        check_printed("spec_accept_rate", str(rate), [above / below for above in top for below in bottom], place)

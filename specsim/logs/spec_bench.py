@@ -94,6 +94,10 @@ def _answers(value: dict[str, Any], place: str) -> list[Answer | None]:
         emitted, steps = _steps(held, f"{place}, choice {k}")
         # The baseline of EAGLE writes no tokens: each of its steps made one.
         total = sum(tokens) or steps
+        if steps > total + LOOSE * len(tokens):
+            raise ValueError(
+                f"{place}, choice {k}: {steps} steps made {total} tokens; expected no more steps than new_tokens"
+            )
         question = str(value.get("question_id", value.get("sample_id", "")))
         name = f"question {question}, choice {held.get('index', k)}" if question else ""
         answers.append(Answer(name, emitted, steps, total, spent, len(tokens)))

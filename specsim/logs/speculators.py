@@ -11,6 +11,7 @@ import csv
 import math
 import re
 
+from specsim.logs.printed import check_means
 from specsim.logs.record import EngineLog, check_counts, mended, number, share, whole
 
 NAME = "speculators"
@@ -51,11 +52,7 @@ def _run(row: dict[str, str], positions: int, source: str, place: str) -> Engine
     blocks, drafted, accepted = (whole(number(row[name], f"{place}: {name}"), f"{place}: {name}") for name in COUNTS)
     if not blocks:
         raise ValueError(f"{place}: num_drafts is 0; expected blocks with drafts")
-    printed = number(row.get("acceptance_length") or "0", f"{place}: acceptance_length")
-    if printed and abs(printed - 1 - accepted / blocks) > 0.01 * printed:
-        raise ValueError(
-            f"{place}: acceptance_length is {printed:g}, and the counts give {1 + accepted / blocks:.4g}; they differ"
-        )
+    check_means(row, blocks, drafted, accepted, place)
     # Blocks that accepted each position; a cell may be empty for a shorter run.
     names = [f"acceptance_at_pos_{i}" for i in range(positions)]
     shares = [share(row[name], f"{place}: {name}") for name in names if row[name].strip()]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from specsim.base.reading import json_values, parsed_json
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, clusters, fields, number, timing, whole
+from specsim.logs.record import MISCOUNTED, EngineLog, check_counts, clusters, fields, number, timing, whole
 
 NAME = "TensorRT-LLM"
 EXPECTS = "JSON with iterLatencyMS and specDecodingStats"
@@ -130,6 +130,10 @@ def _summary(iterations: Sequence[Iteration], source: str) -> EngineLog:
             f"{source}: {drafted} tokens drafted by no request; expected numRequestsWithDraftTokens above 0"
         )
 
+    if MISCOUNTED * blocks > steps:
+        raise ValueError(
+            f"{source}: {blocks} requests with draft tokens in iterations of {steps:g} requests; expected no more"
+        )
     # tau of all steps, also of requests without a draft.
     drafting = [iteration.drafting or 0.0 for iteration in iterations]
     cycle = timing(spans) or Timing(0.0)

@@ -13,6 +13,7 @@ from typing import Any
 from specsim.base.reading import json_values
 from specsim.lengths.request_record import RequestAcceptance
 from specsim.logs.acceptance_metrics import named, whole_number
+from specsim.logs.printed import check_means
 from specsim.logs.record import EngineLog, fields, number
 from specsim.logs.request_runs import run_of_requests
 
@@ -58,6 +59,7 @@ def _request(metrics: dict[str, Any], place: str) -> RequestAcceptance:
     accepted, drafted = (named(spec, (name,), place) or 0 for name in COUNTS)
     if accepted > drafted:
         raise ValueError(f"{place}: {accepted} drafts accepted of {drafted} drafted; expected no more")
+    check_means(spec, 0, drafted, accepted, place)
     if drafted and not steps:
         raise ValueError(f"{place}: {drafted} drafts between first_iter and last_iter, which are one; expected none")
     # Without drafts, all steps are plain; with them, how many had one is not known.

@@ -15,8 +15,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, number, whole
-from specsim.logs.vllm_lines import ENGINE, MISCOUNTED, read_lines
+from specsim.logs.printed import check_emitted
+from specsim.logs.record import MISCOUNTED, EngineLog, check_counts, number, whole
+from specsim.logs.vllm_lines import ENGINE, read_lines
 from specsim.logs.vllm_server import METHOD
 
 NAME = "vLLM"
@@ -137,6 +138,8 @@ def _metrics(text: str, source: str) -> EngineLog:
     if drafting:
         length = counts["drafted"] / counts["blocks"] if counts.get("blocks") else None
     notes = []
+    if drafting:
+        notes += _unlike_tokens(total, counts, source)
     if speculating and step is not None:
         notes.append("inter_token_latency_seconds is the time of a cycle, as vLLM observes it once a step")
     return EngineLog(
@@ -197,6 +200,40 @@ def _coverage_of(total: dict[str, float], counts: dict[str, int]) -> float | Non
     if not blocks or steps < blocks * MISCOUNTED:
         return None
     return min(blocks / steps, 1.0)
+
+
+def _unlike_tokens(total: dict[str, float], counts: dict[str, int], source: str) -> list[str]:
+    """Return the note that blocks emitted more tokens than were generated; ValueError beyond what ends of answers cut.
+
+    The same for steps that are observed, each of which emits its accepted drafts and one token more.
+    """
+    blocks, accepted, tokens = counts.get("blocks", 0), counts.get("accepted", 0), total.get(TOKENS, 0.0)
+    observed = next((total[f"{name}_count"] for name in STEP if total.get(f"{name}_count")), 0.0)
+    if observed and blocks * MISCOUNTED > observed:
+        raise ValueError(
+            f"{source} has {blocks} blocks with drafts and {observed:g} decoding steps; expected no fewer steps: "
+            "likely counters of other requests, or of another time"
+        )
+    if not blocks or not tokens:
+        return []
+    # An answer that ends inside a block cuts it; the first token of each is of its prompt's pass.
+    answers = total.get(BESIDE[1], 0.0)
+    behind, room = tokens - answers, answers * counts.get("drafted", 0) / blocks
+    check_emitted(behind, blocks, accepted, max(room, (1 - MISCOUNTED) * blocks), source)
+    # Without the count of answers, tokens beyond those of the steps may be their first ones.
+    surplus = behind - accepted - observed if BESIDE[1] in total else min(behind - accepted - observed, 0.0)
+    if observed and abs(surplus) > room + (1 - MISCOUNTED) * observed:
+        raise ValueError(
+            f"{source}: {observed:g} decoding steps with {accepted} accepted drafts emit {observed + accepted:g} "
+            f"tokens, and {behind:g} were generated behind the first of each answer; they differ: likely counters of "
+            "other requests, or of another time"
+        )
+    if blocks + accepted <= behind + room:
+        return []
+    return [
+        f"{blocks} blocks with {accepted} accepted drafts emit {blocks + accepted} tokens, and {behind:g} were "
+        "generated: answers that end inside a block, or counters of another time"
+    ]
 
 
 def _wanted(name: str) -> bool:

@@ -4,44 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from specsim.base.intervals import ratio_error
 from specsim.latency import Timing
+from specsim.logs.printed import contradiction
 from specsim.logs.record import DENSE, DISAGREE, EngineLog, mended, number, share, steady_groups, whole
+from specsim.logs.vllm_blocks import (
+    MEAN_ROUNDING,
+    Drafts,
+    Interval,
+    coverage_of,
+    printed_tau,
+    unlike_tokens,
+    whole_blocks,
+)
 from specsim.logs.vllm_server import METHOD, check_one_server, without_cut_line
 
 ENGINE = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
 _PROMPT = re.compile(r"Avg prompt throughput: ([\d.]+) tokens/s")
 _STAMP = re.compile(r"(?:INFO|WARNING|DEBUG) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)")
-# From this share on every step counts as one with a draft: tokens a second include the first token of each answer.
-TIMED = 0.9
-# Fewer steps than this share of the blocks: lines and counts are not of the same intervals.
-MISCOUNTED = 0.7
-# Half a unit of the last printed digit, and a little: means have two digits, rates three.
-MEAN_ROUNDING, RATE_ROUNDING = 0.0051, 0.00051
-# First words of methods that look drafts up, and find none in many steps.
-LOOKED_UP = ("ngram", "suffix", "prompt_lookup")
-
-
-class Drafts(NamedTuple):
-    """One line `SpecDecoding metrics`; seconds: its interval, where throughputs are printed beside counts."""
-
-    accepted: int
-    drafted: int
-    shares: tuple[float, ...]
-    mean: float | None
-    seconds: float | None
-
-
-class Interval(NamedTuple):
-    """One line `Avg generation throughput` and the drafts of its interval; seconds: None where nothing tells them."""
-
-    running: float
-    rate: float
-    prompt: bool
-    seconds: float | None
-    drafts: tuple[Drafts, ...]
 
 
 def _intervals(text: str, source: str) -> list[Interval]:
@@ -106,7 +87,24 @@ def _drafts_of(line: str, place: str) -> Drafts:
     pace = number(speed, f"{place}: drafted throughput") if speed else 0.0
     mean_length = None if mean is None else number(mean, f"{place}: mean acceptance length")
     seconds = drafted / pace if pace and drafted else None
-    return Drafts(accepted, drafted, shares, mean_length, seconds)
+    rate = _first(r"[Dd]raft acceptance rate: ([\d.]+)%", line)
+    kept = _first(r"Accepted throughput: ([\d.]+) tokens/s", line)
+    unlike = ""
+    if drafted and rate is not None:
+        unlike = contradiction("Draft acceptance rate, in %,", rate, [100 * accepted / drafted], place)
+    if speed and kept and drafted:
+        unlike = unlike or _unlike_throughputs(float(kept), pace, accepted, drafted)
+    return Drafts(accepted, drafted, shares, mean_length, seconds, unlike)
+
+
+def _unlike_throughputs(kept: float, made: float, accepted: int, drafted: int) -> str:
+    """Return that throughputs, printed with two digits, are not in the ratio of the counts, "" if they are."""
+    if abs(kept * drafted - made * accepted) <= MEAN_ROUNDING * (drafted + accepted):
+        return ""
+    return (
+        f"Accepted throughput is {kept:g} of {made:g} tokens/s, and the counts are {accepted} of {drafted} tokens; "
+        "they differ"
+    )
 
 
 def _first(pattern: str, line: str) -> str | None:
@@ -161,7 +159,8 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
     # Count blocks and accepted drafts by position, line by line.
     lines = [line for interval in intervals for line in interval.drafts]
     accepted, drafted = sum(line.accepted for line in lines), sum(line.drafted for line in lines)
-    counts = [_drafts(line) for line in lines]
+    notes += [line.unlike for line in lines if line.unlike][:1]
+    counts = [whole_blocks(line) for line in lines]
     blocks = sum(n for n in counts if n is not None)
     by_position: list[int] = []
     for line, n in zip(lines, counts, strict=True):
@@ -187,7 +186,8 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
         of_time = ratio_error(np.array(sizes), np.array(rates)) if len(rates) > 1 else None
         token = Timing(sum(sizes) / sum(rates), of_time) if sum(rates) else None
     # The share of steps that had a draft.
-    coverage = _coverage(intervals, method) if drafted else 1.0
+    coverage = coverage_of(intervals, method) if drafted else 1.0
+    notes += unlike_tokens(intervals)
     if coverage is not None and coverage < DENSE:
         notes.append("steps without a draft follow from the tokens a second, the first of each answer among them")
     return EngineLog(
@@ -200,7 +200,7 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
         drafted=drafted if speculating else None,
         accepted=accepted if speculating else None,
         kept=tuple(by_position) if blocks_known else (),
-        tau=_printed_tau(lines) if drafted and not blocks_known else None,
+        tau=printed_tau(lines) if drafted and not blocks_known else None,
         token=token,
         notes=tuple(dict.fromkeys(notes)),
         coverage=coverage,
@@ -221,51 +221,3 @@ def _unknown(lines: Sequence[Drafts], counts: Sequence[int | None]) -> str:
         f"{line.accepted * k / line.drafted:.4g} a block; the rates sum to {sum(line.shares):.4g}{mean}), so "
         "blocks are not known"
     )
-
-
-def _coverage(intervals: Sequence[Interval], method: str | None) -> float | None:
-    """Return the share of steps that had a draft: a step emits its accepted drafts, and one token more.
-
-    None where intervals are not timed, and the method is not one that drafts in every step.
-    """
-    blocks, steps = 0.0, 0.0
-    # A log may end between the two lines of an interval.
-    complete = intervals if not intervals or intervals[-1].drafts else intervals[:-1]
-    for interval in complete:
-        n = [_drafts(line) or _counted(line) for line in interval.drafts]
-        if interval.seconds is None or None in n:
-            continue
-        blocks += sum(v for v in n if v is not None)
-        steps += interval.rate * interval.seconds - sum(d.accepted for d in interval.drafts)
-    if blocks and steps > blocks * MISCOUNTED:
-        share_of_steps = blocks / steps
-        return share_of_steps if share_of_steps < TIMED else 1.0
-    return None if method is None or method.startswith(LOOKED_UP) else 1.0
-
-
-def _counted(line: Drafts) -> float | None:
-    """The number of blocks of a line by its printed mean; None without one."""
-    if not line.drafted:
-        return 0.0
-    return line.accepted / (line.mean - 1) if line.mean is not None and line.mean > 1.02 else None
-
-
-def _printed_tau(lines: Sequence[Drafts]) -> Timing | None:
-    """Tokens of a block with drafts by the printed means; None if a line has none."""
-    blocks = [_counted(line) for line in lines]
-    if None in blocks or not sum(n for n in blocks if n is not None):
-        return None
-    return Timing(1 + sum(line.accepted for line in lines) / sum(n for n in blocks if n is not None), None)
-
-
-def _drafts(line: Drafts) -> int | None:
-    """The number of blocks of a line, where all have one length and the printed mean and rates agree."""
-    length = len(line.shares)
-    if not length or line.drafted % length:
-        return None
-    n = line.drafted // length
-    if n and line.mean is not None and abs(1 + line.accepted / n - line.mean) > MEAN_ROUNDING:
-        return None
-    if n and abs(sum(line.shares) - line.accepted / n) > length * RATE_ROUNDING:
-        return None
-    return n

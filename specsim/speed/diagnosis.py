@@ -12,7 +12,7 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.base.results import result
 from specsim.logs.conversions import LogTau
-from specsim.logs.given import unused_length
+from specsim.logs.given import unlike_rate, unused_length
 from specsim.logs.measures import check_tau, implausible
 from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import Part, implausible_speedup, implausible_terms, joined_names, not_negative, split
@@ -143,7 +143,7 @@ def diagnose(
     check_tau(first, tau, gamma)
     notes = [*_notes([*plain, *runs]), *pairs.left_out, _noise_note([*plain, *runs], spread)]
     notes += _doubted(pairs.by_log[1:])
-    notes += [note for run in on for note in unused_length(run, length)]
+    notes += [note for run in on for note in (*unused_length(run, length), *unlike_rate(run, length))]
     # Doubts: numbers that cannot be of these runs. A plain step is a cycle of one token.
     unlike_steps = [unlike_token(run, LogTau(1.0, 0.0), spread, z) for run in plain]
     unlike = next(filter(None, [unlike_token(first, tau, spread, z), *unlike_steps]), "")

@@ -11,7 +11,7 @@ from specsim.base import check
 from specsim.base.results import result
 from specsim.latency import Timing
 from specsim.logs.conversions import LogTau
-from specsim.logs.given import unused_length
+from specsim.logs.given import unlike_rate, unused_length
 from specsim.logs.measures import check_tau, implausible
 from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import OTHER_RUN, most_speedup
@@ -117,7 +117,7 @@ def compare_runs(
     )
     # The verdict with its cause; notes and doubts.
     notes = [f"{run.source}: {note}" for run in runs for note in (*run.notes, *implausible(run))]
-    notes += [note for run in (old, new) for note in unused_length(run, length)]
+    notes += [note for run in (old, new) for note in (*unused_length(run, length), *unlike_rate(run, length))]
     verdict = verdict_of(speedup)
     cause = "" if verdict == "neither" else _cause(speedup, acceptance, longer)
     gammas = [run.length if run.length is not None else length for run in runs]

@@ -226,6 +226,7 @@ DIFFERENT = vllm(
     num_accepted_draft_tokens=27,
     num_draft_tokens=27,
 )
+DIFFERENT["usage"]["completion_tokens"] = 37
 
 
 def test_intervals_over_requests_are_those_that_commands_use(tmp_path: Path) -> None:
