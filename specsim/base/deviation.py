@@ -19,5 +19,6 @@ def law_deviation(law: Array, runs: float, delta: float) -> float:
     >>> round(law_deviation(np.array([0.5, 0.5]), 10_000, 1e-6), 4)
     0.0313
     """
-    mean = 0.5 * float(np.sqrt(law * (1 - law) / runs).sum())
+    # A probability may be a rounding above 1.
+    mean = 0.5 * float(np.sqrt(law * (1 - law).clip(0) / runs).sum())
     return mean + math.sqrt(math.log(1 / delta) / (2 * runs))

@@ -37,6 +37,35 @@ _FAMILIES: dict[str, Checks] = {
 }
 
 
+# What the checks of each family try: in exact arithmetic, and beyond that in floats.
+_REACH = {
+    "step": (
+        "V to 4 with 1 to 3 drafts, V=5 with 3, V=6 with 4, V=24 with 1",
+        "V=300 with 1 draft, V=40 with 2, V=24 with 5",
+    ),
+    "chain": ("V=2 and 3 with gamma to 4, V=24 with gamma 1", "gamma to 8"),
+    "tree": ("V=2 and 3 with trees of 4 nodes and 3 levels, V=5 and 6 with 3 and 4 siblings, V=24 with 1 draft", ""),
+    "coupled": ("races of 6 numbers, V=2 and 3", "V=9"),
+    "draft": ("V=2 and 3 with 1 to 3 drafts", "V=24 with 5 drafts"),
+    "process": ("4 places of 2 tokens", ""),
+    "control": ("texts of 4 tokens", ""),
+    "objective": ("batches of 2 rows", ""),
+}
+
+
+def reach(module: ModuleType, family: str) -> str:
+    """Return what the checks of a family try on a rule, in words.
+
+    >>> from specsim.verify.chain import block
+    >>> reach(block, "chain")
+    'exactly V=2 and 3 with gamma to 4, V=24 with gamma 1; in floats gamma to 8; nothing larger'
+    """
+    exactly, in_floats = _REACH[family]
+    if family in ("step", "chain", "tree", "coupled") and not discover.facts(module).exact:
+        return f"in floats {', '.join(filter(None, (exactly, in_floats)))}; nothing larger"
+    return "; ".join([f"exactly {exactly}", *([f"in floats {in_floats}"] if in_floats else []), "nothing larger"])
+
+
 def family_checks(family: str) -> Checks:
     """Return the checks of a family by name.
 
@@ -79,10 +108,7 @@ def check_rule(
 ) -> list[Finding]:
     """Run every check of a family on a module; after a broken contract, no other.
 
-    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees; 6
-    variates for coupled rules; 4 places of 2 tokens for processes; texts of 4 tokens for
-    controllers; batches of 2 rows for objectives), against Fractions up to V = 24, K = 5, gamma =
-    8, beyond that not at all: a rule that is wrong only for larger sizes passes.
+    `reach` says on how many tokens and drafts that is; a rule that is wrong only beyond passes.
 
     Parameters
     ----------

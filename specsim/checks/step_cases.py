@@ -11,6 +11,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.checks import backends
+from specsim.exact.small_laws import lasting_laws
 from specsim.testing.cases import GRIDS, LAWS_OF_N, grid, random_laws
 from specsim.types import Array, Draws
 from specsim.verify.hits import draft_tuples, scheme_of, summed
@@ -18,6 +19,14 @@ from specsim.verify.lookup import takes
 
 # Enumerated grids that are remembered: those of one rule.
 HELD = 24
+# Number of drafts that is tried on lasting residuals alone.
+FOURTH = 4
+# Most tokens of which all sets are listed.
+FEW = 6
+# Tokens of the largest laws that are enumerated, for one draft.
+MANY = 24
+# Tokens of the largest laws in floats, for one and for two drafts.
+LARGEST, LARGEST_OF_TWO = 300, 40
 # Rows and vocabulary of what is compared across libraries.
 ROWS, VOCAB = 2000, 50
 
@@ -50,19 +59,24 @@ def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
     return sizes(rule) + (LAWS_OF_N if "distinct" in discover.facts(rule).schemes else ())
 
 
+def exact_counts(rule: ModuleType) -> tuple[int | Draws, ...]:
+    """Return `counts`, and four drafts if the rule takes so many."""
+    return counts(rule) + ((FOURTH,) if takes(rule, FOURTH) else ())
+
+
 def grids(rule: ModuleType) -> tuple[Grid, ...]:
     """Return every pair on coarse grids, few tokens where there are many drafts, and random pairs.
 
     The smallest come first.
     """
-    return _grids(counts(rule))
+    return _grids(discover.drafts_of(rule), exact_counts(rule))
 
 
 @cache
-def _grids(counts: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
-    """Return the grids for these numbers of drafts."""
+def _grids(scheme: str, counts: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
+    """Return the grids for these numbers of drafts of a scheme."""
     # The largest number of drafts of each, and how many tuples of them are enumerated.
-    sizes = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts]
+    sizes = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts if k != FOURTH]
     cases = [
         Grid(f"V={vocab} in steps of 1/{denominator}", k, *grid(vocab, denominator))
         for k, size, most in sizes
@@ -70,7 +84,19 @@ def _grids(counts: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
         if vocab**size <= most
     ]
     cases += [Grid("random, V=4", k, *random_laws(4, 10, seed=size)) for k, size, _ in sizes]
+    # Residuals that last until the last candidate, and one draft on many tokens.
+    cases += [Grid(f"lasting residuals, V={k + 2}", k, *lasting_laws(k, scheme)) for k in (3, FOURTH) if k in counts]
+    cases += [Grid(f"random, V={MANY}", 1, *random_laws(MANY, 3, seed=MANY))] if 1 in counts else []
     return tuple(sorted(cases, key=_work))
+
+
+def float_grids(rule: ModuleType) -> Iterator[Grid]:
+    """Yield the grids in float64, and pairs on many tokens."""
+    yield from (grid._replace(p=grid.p.astype(float), q=grid.q.astype(float)) for grid in grids(rule))
+    for vocab, num_drafts in ((LARGEST, 1), (LARGEST_OF_TWO, 2)):
+        if takes(rule, num_drafts):
+            p, q, _ = backends.laws(vocab, 6, seed=vocab)
+            yield Grid(f"random, V={vocab}", num_drafts, p, q)
 
 
 def _work(grid: Grid) -> int:
@@ -81,9 +107,10 @@ def _work(grid: Grid) -> int:
 
 def enumerated(rule: ModuleType) -> Iterator[Enumerated]:
     """Yield the rule on each grid in turn; checks share what is enumerated."""
-    numbers = counts(rule)
-    for place, case in enumerate(_grids(numbers)):
-        yield _enumerated(rule.prepare, rule.transition, scheme_of(rule, case.num_drafts), numbers, place)
+    drawn_by, numbers = discover.drafts_of(rule), exact_counts(rule)
+    for place, case in enumerate(grids(rule)):
+        scheme = scheme_of(rule, case.num_drafts)
+        yield _enumerated(rule.prepare, rule.transition, scheme, drawn_by, numbers, place)
 
 
 @lru_cache(maxsize=HELD)
@@ -91,11 +118,12 @@ def _enumerated(
     prepare: Callable[..., Any],
     transition: Callable[..., Array],
     scheme: str,
+    drawn_by: str,
     counts: tuple[int | Draws, ...],
     place: int,
 ) -> Enumerated:
     """Return the rule on one grid, by its functions: where one is patched, the grid is enumerated anew."""
-    case = _grids(counts)[place]
+    case = _grids(drawn_by, counts)[place]
     tuples = draft_tuples(case.p.shape[-1], case.num_drafts, case.p.shape[:-1])
     p, q = case.p[:, None], case.q[:, None]
     kernel = transition(prepare(p, q, case.num_drafts), tuples)
@@ -106,8 +134,11 @@ def _enumerated(
 def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> Array:
     """Return the optimum for any draft law on a few tokens, by T03.
 
-    It is 1 + min p(H) - Pr[all drafts in H] over all sets H of tokens.
+    It is 1 + min p(H) - Pr[all drafts in H] over all sets H of tokens. Of many tokens there are too
+    many sets: 1, which bounds every acceptance.
     """
+    if p.shape[-1] > FEW:
+        return np.ones(p.shape[:-1])
     members = np.array(list(np.ndindex(*(2,) * p.shape[-1])), dtype=bool)
     p_mass = np.where(members, p[..., None, :], 0).sum(axis=-1)
     drafts_within = discover.find("draft", scheme_of(rule, num_drafts)).within(q[..., None, :], members, num_drafts)

@@ -23,6 +23,7 @@ from specsim.checks.tree_cases import (
     draws,
     every_shape,
     every_tree,
+    lasting_siblings,
     one_path,
     small_shapes,
     tables,
@@ -35,6 +36,8 @@ from specsim.trees import topology
 from specsim.types import Array, TokenTree, TreeRule
 from specsim.verify.chain import block
 
+# Number of trees of siblings whose sampler is forked, where all of them are many.
+LASTING_TREES = 64
 # Number of trees of three levels whose sampler is forked.
 DEEP = 12
 
@@ -74,6 +77,12 @@ def sampler_is_transition(rule: ModuleType) -> None:
             target = tables(vocab, 2, 0)[0].__getitem__
             for tree, q, _ in drawn_trees(tables(vocab, 2, 0)[1].__getitem__, shape, scheme):
                 forked_is_transition(rule, along(target, tree), q, tree, f"{scheme} {shape} V={vocab}")
+        # Of siblings whose residual lasts, some trees.
+        for siblings in (3, 4):
+            if scheme not in ("paths", "beam", "deterministic") and draws(scheme, siblings):
+                target, trees = lasting_siblings(scheme, siblings)
+                for tree, q, _ in trees[:: -(-len(trees) // LASTING_TREES)]:
+                    forked_is_transition(rule, along(target, tree), q, tree, f"{scheme}, {siblings} siblings")
         # Of three levels some trees, since all of them have too many runs; on two tables where
         # little is certain.
         for shape, seed in itertools.product(deep_shapes(scheme), (6, 7)):

@@ -11,7 +11,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.checks import backends
-from specsim.exact.small_laws import rational_table
+from specsim.exact.small_laws import lasting_laws, rational_table, row_of
 from specsim.exact.tree import Drawn, drawn_trees, texts
 from specsim.testing.cases import random_laws, rational_uniforms
 from specsim.trees import draw_tree, topology, uniforms
@@ -22,6 +22,8 @@ Shape = tuple[int, ...]
 # Target and draft.
 Tables = tuple[dict[tuple[int, ...], Array], dict[tuple[int, ...], Array]]
 
+# Tokens of the largest laws that are enumerated, for one draft.
+MANY = 24
 # Schemes in which a node may have fewer children than its shape has.
 ADAPTIVE = ("iid", "without_replacement")
 
@@ -98,9 +100,26 @@ def every_shape(rule: ModuleType, nodes: int) -> Iterator[tuple[str, Model, list
                 if scheme in ADAPTIVE and depth > 1:
                     thin = [_thinned(tree) for tree in drawn]
                     yield f"{scheme} {shape} V={vocab}, table {seed}, nodes absent", target, thin, depth
+        # Siblings whose residual lasts, and one draft on many tokens.
+        for siblings in (1, 3, 4):
+            if siblings <= nodes and scheme not in ("paths", "beam", "deterministic") and draws(scheme, siblings):
+                target, drawn = lasting_siblings(scheme, siblings)
+                yield f"{scheme}, {siblings} siblings whose residual lasts", target, drawn, 1
         # Equal laws.
         same, shape = tables(2, 2, 0)[0].__getitem__, small_shapes(scheme)[-1]
         yield f"{scheme} {shape}, p = q", same, drawn_trees(same, shape, scheme), 2
+
+
+@cache
+def lasting_siblings(scheme: str, siblings: int) -> tuple[Model, list[Drawn]]:
+    """Return a target, and every tree of that many siblings, of two tokens more, that its draft can give.
+
+    A single draft is one of many tokens.
+    """
+    p, q = (rows[0] for rows in (lasting_laws(siblings, scheme) if siblings > 1 else random_laws(MANY, 1, seed=MANY)))
+    after = np.array(row_of(1, *[0] * (len(p) - 1)), dtype=object)
+    laws = [{(): row, **{(token,): after for token in range(len(row))}} for row in (p, q)]
+    return laws[0].__getitem__, drawn_trees(laws[1].__getitem__, (-1,) * siblings, scheme)
 
 
 @cache

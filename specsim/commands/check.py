@@ -48,7 +48,7 @@ def check(options: Check) -> None:
     """Run every conformance check on a rule. Status 1 if one fails; a skipped check says why."""
     from specsim import discover
     from specsim.base.modules import own_rule
-    from specsim.checks.findings import findings, with_step
+    from specsim.checks.findings import findings, reach, with_step
     from specsim.report.forms import page
     from specsim.verify.params import parsed_params, parsed_step_params
 
@@ -68,12 +68,14 @@ def check(options: Check) -> None:
     # The verdict.
     count = {outcome: sum(finding.outcome == outcome for finding in done) for outcome in ("pass", "FAIL", "skipped")}
     if form == "json":
-        typer.echo(json_answer("specsim/check", {"findings": [finding._asdict() for finding in done]}))
+        fields = {"findings": [finding._asdict() for finding in done], "reach": reach(module, family)}
+        typer.echo(json_answer("specsim/check", fields))
     else:
-        verdict = "this rule differs from what it states" if count["FAIL"] else "no difference found"
+        tried = f"no difference found in what was tried: {reach(module, family)}"
+        verdict = "this rule differs from what it states" if count["FAIL"] else tried
         words = f"{count['pass']} passed, {count['FAIL']} failed, {count['skipped']} skipped: {verdict}"
         table = [["check", "outcome", "detail"], *map(list, done)]
-        typer.echo(words if form == "text" else page([table, "", words], form))
+        typer.echo(page([words] if form == "text" else [table, "", words], form))
     if count["FAIL"]:
         raise typer.Exit(1)
 

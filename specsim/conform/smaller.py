@@ -9,7 +9,8 @@ import numpy as np
 
 from specsim.conform.cases import Case, make, prompted, restricted, truncates
 from specsim.conform.subject import Subject
-from specsim.conform.toys import plain, row_of
+from specsim.conform.toys import plain
+from specsim.exact.small_laws import row_of
 
 # Largest vocabulary of a shrunken counterexample.
 SHRUNKEN = 3

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.exact.small_laws import rational_table
+from specsim.exact.small_laws import LASTING, REPEATING, rational_table, row_of
 from specsim.types import Array
 
 Text = tuple[int, ...]
@@ -25,18 +25,6 @@ PLACES = (0, 127, 128, LARGE - 1)
 # probabilities is rounded.
 FAINT = {64: 64, LARGE: LARGE // 2}
 FAINTNESS = 2**14
-# Schemes whose candidates may repeat each other.
-REPEATING = ("iid", "paths", "independent")
-# Weights of target and draft by (candidates, whether they may repeat each other), of all that a
-# search tried those where the least of these is largest: how much a third and a fourth candidate,
-# if what is left of the target gives it less than the draft does, would be kept too often; and how
-# much a last residual that was not taken would show.
-LASTING = {
-    (3, True): ((19, 1, 33, 16, 29), (1, 38, 13, 10, 0)),
-    (3, False): ((24, 24, 1, 1, 30), (1, 8, 34, 11, 0)),
-    (4, True): ((17, 1, 14, 24, 18, 15), (13, 43, 1, 11, 10, 0)),
-    (4, False): ((17, 8, 8, 3, 19, 13), (4, 6, 19, 22, 1, 0)),
-}
 
 
 class Toy(NamedTuple):
@@ -203,8 +191,3 @@ def _counting_on(weights: Array) -> Toy:
     """Return a model in which the next token follows each, so that there are as many texts as first tokens."""
     rows = np.roll(np.eye(len(weights)), 1, axis=1)
     return Toy({(): np.array(row_of(*weights.tolist()), dtype=object)} | {(x,): row for x, row in enumerate(rows)}, 1)
-
-
-def row_of(*weights: int) -> tuple[Fraction, ...]:
-    """Return a law in proportion to whole numbers."""
-    return tuple(Fraction(w, sum(weights)) for w in weights)

@@ -9,6 +9,19 @@ import numpy as np
 
 from specsim.types import Array
 
+# Schemes whose candidates may repeat each other.
+REPEATING = ("iid", "paths", "independent")
+# Weights of target and draft by (candidates, whether they may repeat each other), of all that a
+# search tried those where the least of these is largest: how much a third and a fourth candidate,
+# if what is left of the target gives it less than the draft does, would be kept too often; and how
+# much a last residual that was not taken would show.
+LASTING = {
+    (3, True): ((19, 1, 33, 16, 29), (1, 38, 13, 10, 0)),
+    (3, False): ((24, 24, 1, 1, 30), (1, 8, 34, 11, 0)),
+    (4, True): ((17, 1, 14, 24, 18, 15), (13, 43, 1, 11, 10, 0)),
+    (4, False): ((17, 8, 8, 3, 19, 13), (4, 6, 19, 22, 1, 0)),
+}
+
 
 def rational_laws(vocab: int, denominator: int) -> Array:
     """Return every law on `vocab` tokens whose entries are multiples of 1/denominator, as Fractions (n, vocab)."""
@@ -30,3 +43,14 @@ def rational_table(
                 weights = (np.arange(vocab) == weights.argmax()).astype(int)
             table[prefix] = np.array([Fraction(int(w), int(weights.sum())) for w in weights], dtype=object)
     return table
+
+
+def row_of(*weights: int) -> tuple[Fraction, ...]:
+    """Return a law in proportion to whole numbers."""
+    return tuple(Fraction(w, sum(weights)) for w in weights)
+
+
+def lasting_laws(candidates: int, scheme: str) -> tuple[Array, Array]:
+    """Return the pair of LASTING for so many candidates of a scheme, as Fractions, each (1, V)."""
+    p, q = LASTING[candidates, scheme in REPEATING]
+    return np.array([row_of(*p)], dtype=object), np.array([row_of(*q)], dtype=object)
