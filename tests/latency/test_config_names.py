@@ -71,6 +71,16 @@ PUBLIC: dict[str, dict[str, Any]] = {
         "num_experts_per_tok": 6, "num_hidden_layers": 28, "num_key_value_heads": 4, "pretraining_tp": 1,
         "vocab_size": 126464, "output_router_logits": False, "norm_head": True, "norm_softmax": True, "head_dim": 128,
     },
+    "MiniMax-M2": {
+        "architectures": ["MiniMaxM2ForCausalLM"], "model_type": "minimax_m2", "attn_type_list": [1] * 62,
+        "head_dim": 128, "hidden_size": 3072, "intermediate_size": 1536, "layernorm_full_attention_beta": 1.0,
+        "layernorm_linear_attention_beta": 1.0, "layernorm_mlp_beta": 1.0, "mlp_intermediate_size": 8192,
+        "mtp_transformer_layers": 1, "num_attention_heads": 48, "num_experts_per_tok": 8, "num_hidden_layers": 62,
+        "num_key_value_heads": 8, "num_local_experts": 256, "num_mtp_modules": 3, "qk_norm_type": "per_layer",
+        "scoring_func": "sigmoid", "shared_intermediate_size": 0, "shared_moe_mode": "sigmoid", "vocab_size": 200064,
+        "use_mtp": True, "use_routing_bias": True, "rotary_dim": 64, "quantization_config": {"quant_method": "fp8",
+        "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]},
+    },
     "QwQ-32B": {
         "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "attention_dropout": 0.0, "hidden_act": "silu",
         "hidden_size": 5120, "initializer_range": 0.02, "intermediate_size": 27648, "max_position_embeddings": 32768,
@@ -158,6 +168,16 @@ LISTED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def test_windows_that_are_switched_off_say_nothing() -> None:
+    """EAGLE heads of Qwen's are Llamas by model_type, and keep Qwen's fields."""
+    plain = ModelShape.from_config(LLAMA)
+    for off in ({"max_window_layers": 36}, {"use_sliding_window": False, "sliding_window": 4096}):
+        assert ModelShape.from_config(LLAMA | off) == plain
+    for on in ({"use_sliding_window": True, "max_window_layers": 36}, {"sliding_window": 4096}):
+        with pytest.raises(ValueError, match="is not understood of model_type llama"):
+            ModelShape.from_config(LLAMA | on)
+
+
 @pytest.mark.parametrize("kind", LISTED)
 def test_defaults_of_what_a_list_says_are_not_assumed(kind: str) -> None:
     assert ModelShape.from_config(LLAMA | LISTED[kind] | {"model_type": kind}).assumed == ()
@@ -170,6 +190,7 @@ TWICE = {
     "widths, by another name": ({"d_model": 2048}, "hidden_size 4096 and d_model 2048"),
     "heads": ({"n_head": 16}, "num_attention_heads 32 and n_head 16"),
     "heads of the cache": ({"num_kv_heads": 4}, "num_key_value_heads 8 and num_kv_heads 4"),
+    "groups of queries": ({"num_query_groups": 4}, "num_key_value_heads 8 and num_query_groups 4"),
     "widths of heads": ({"head_dim": 128, "attention_head_dim": 64}, "head_dim 128 and attention_head_dim 64"),
     "windows": ({"model_type": "gemma2", "head_dim": 128, "sliding_window": 4096, "sliding_window_size": 512},
                 "sliding_window 4096 and sliding_window_size 512"),

@@ -9,7 +9,13 @@ from specsim.latency.configs.experts import BESIDE, NUMBER, PER_TOKEN
 from specsim.latency.tables import grouped
 
 # Names of one number: where one of them is present, the defaults of the others do not count.
-_ALIKE = (NUMBER, PER_TOKEN, BESIDE, ("num_key_value_heads", "num_kv_heads"), ("head_dim", "attention_head_dim"))
+_ALIKE = (
+    NUMBER,
+    PER_TOKEN,
+    BESIDE,
+    ("num_key_value_heads", "num_kv_heads", "num_query_groups"),
+    ("head_dim", "attention_head_dim"),
+)
 
 
 def defaults_of(kind: str, values: dict[str, Any]) -> dict[str, Any]:

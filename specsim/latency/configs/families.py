@@ -142,7 +142,13 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2"), _MLA),
     "glm4_moe_lite": _MLA._replace(routed=moe.after_one, defaults={"first_k_dense_replace": 1}),
     **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), _MLA._replace(attention=mixers.indexed)),
-    "minimax_m2": Family(kinds=layer_kinds.all_ones, experts=moe.shared_width, fewest=0),
+    "minimax_m2": Family(
+        kinds=layer_kinds.all_ones,
+        experts=moe.shared_width,
+        fewest=0,
+        # Its file repeats fields of MiniMax-Text-01, which its code does not read.
+        known=("mlp_intermediate_size", "shared_moe_mode"),
+    ),
     # Layers with a state beside layers with attention.
     **dict.fromkeys(
         ("minimax", "minimax_text_01", "minimax_m1"),

@@ -13,6 +13,8 @@ _NAMES = frozenset({
     "tie_word_embeddings", "tie_encoder_decoder", "use_cache", "pad_id", "eos_id", "bos_id", "chat_template",
     "unsloth_version", "unsloth_fixed", "pretraining_tp", "ep_size", "summary_activation", "summary_type",
     "summary_first_dropout", "summary_proj_to_labels", "summary_use_proj", "num_logits_to_keep", "keys_to_ignore",
+    "version", "speculators_version", "temperature", "max_new_tokens", "output_scores", "return_dict_in_generate",
+    "bad_words_ids",
     # How weights are stored, which `declared_weights` and `declared_cache` read.
     "quantization_config", "quantization", "kv_cache_dtype", "expert_dtype",
     # How weights were drawn and trained.

@@ -107,6 +107,10 @@ def unwindowed(fields: Fields, layers: int) -> list[str]:
 def everywhere(fields: Fields, layers: int) -> list[str]:
     """All layers attend to all tokens; layer_types must agree."""
     types = declared(fields, layers)
+    # A file may repeat fields of windows that it switches off.
+    switch = fields.values.get("use_sliding_window")
+    if switch is False or (not switch and fields.values.get("sliding_window") is None):
+        fields.read.update(("use_sliding_window", "sliding_window", "max_window_layers"))
     if types is not None and set(types) != {FULL}:
         raise fields.refusal("has layer_types other than full attention, which its model_type does not have")
     return [FULL] * layers

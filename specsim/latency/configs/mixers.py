@@ -51,8 +51,9 @@ def grouped(fields: Fields, hidden: int) -> Attention:
     heads = fields.number("num_attention_heads", "n_head")
     size = fields.number("head_dim", "attention_head_dim", default=hidden // heads or 1)
     is_single = fields.get("multi_query") and not fields.get("new_decoder_architecture")
-    kv = 1 if is_single else fields.number("num_key_value_heads", "num_kv_heads", default=heads)
-    fields.read.update(("num_key_value_heads", "num_kv_heads"))
+    of_cache = ("num_key_value_heads", "num_kv_heads", "num_query_groups")
+    kv = 1 if is_single else fields.number(*of_cache, default=heads)
+    fields.read.update(of_cache)
     if heads % kv:
         raise ValueError(f"config {fields.name}: {heads} query heads cannot share {kv} heads of the cache")
     if hidden % heads and fields.get("head_dim", "attention_head_dim") is None:
