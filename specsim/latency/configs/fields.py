@@ -168,7 +168,8 @@ def unread(fields: Fields) -> tuple[str, ...]:
             kind = fields.values.get("model_type") or "none"
             shown = json.dumps(value, default=str)
             shown = shown if len(shown) <= 40 else f"{shown[:40]}..."
-            raise fields.refusal(f"has {name} ({shown}), which is not understood of model_type {kind}")
+            refused = fields.refusal(f"has {name} ({shown}), which is not understood of model_type {kind}")
+            raise ValueError(f"{refused}; if it changes neither matrices nor caches, a copy of the file without it")
     return tuple(sorted(left))
 
 
