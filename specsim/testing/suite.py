@@ -135,7 +135,7 @@ def assert_lossless_batch(
     layout : str
         One of the three.
     budget : float
-        Seconds.
+        Seconds; those in which the machine gave this process no processor do not count.
     properties : sequence of str, optional
         What is asked; all that concerns it if not given.
     **facts

@@ -35,7 +35,11 @@ def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
     found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
     assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
     if not followed:
-        words = "row i and row i + 1 emit the same in" if shared else "3 equal rows are not scripted"
+        words = (
+            "row i and row i + 1, counting judged rows alone, emit the same in"
+            if shared
+            else "3 equal rows are not scripted"
+        )
         assert words in found.words
 
 

@@ -37,7 +37,10 @@ class Sweep(NamedTuple):
     ] = None
     force: Annotated[bool, typer.Option("--force", help="Delete the finished rows and begin anew.")] = False
     trust: Annotated[
-        bool, typer.Option("--trust", help="Allow rule files outside the folder of the study to be run.")
+        bool,
+        typer.Option(
+            "--trust", help="Run rule files outside the folder of the study, or outside the working directory, too."
+        ),
     ] = False
     show: Annotated[
         str | None, typer.Option(help="SQL query (DuckDB) over the finished rows, a table named `rows`.")

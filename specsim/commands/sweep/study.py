@@ -46,8 +46,8 @@ class Study(NamedTuple):
 def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambda line: None) -> Study:
     """Read the study of a file; ValueError, in one line with the place, for anything that is wrong with it.
 
-    A study looks like data, but a rule file that it names is run: each is reported by `tell`, and a rule file of
-    another folder needs `trust`.
+    A study looks like data, but a rule file that it names is run: each is reported by `tell`, and one that is not in
+    the folder of the study and in the working directory needs `trust`.
     """
     # Read the file, report the rules that it names, and check all inputs.
     try:
@@ -55,17 +55,25 @@ def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambd
             raise ValueError(f"{path} is larger than {MOST_BYTES} bytes: give ranges, as {{ from = 1, to = 16 }}")
         held = tomllib.loads(read_text(path, MOST_BYTES))
         for name in rule_files(held):
-            if not trust and path.resolve().parent not in Path(name).resolve().parents:
-                raise ValueError(
-                    f"{path} names the rule file {name}, which would be run, and is not in its folder: "
-                    "read the file, and give --trust to run it"
-                )
+            if not trust:
+                _check_place(path, name)
             tell(f"{path} names the rule file {name}, which is run")
         return parsed(held, path.name)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is no TOML: {' '.join(str(error).split())}") from None
+
+
+def _check_place(study: Path, name: str) -> None:
+    """Refuse a rule file that is not in the folder of the study, or not in the working directory: others wrote it."""
+    folders = Path(name).resolve().parents
+    for folder, words in ((study.resolve().parent, "its folder"), (Path.cwd(), "the working directory")):
+        if folder not in folders:
+            raise ValueError(
+                f"{study} names the rule file {name}, which would be run, and is not in {words}: "
+                "read the file, and give --trust to run it"
+            )
 
 
 def rule_files(content: Any) -> list[str]:

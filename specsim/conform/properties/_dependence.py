@@ -125,7 +125,9 @@ def _convicted(subject: Subject, trial: Trial, kind: str, row: Row, seen: Shared
     """Return the verdict on rows that agree too often, or too rarely."""
     share = seen.agreeing / seen.pairs
     where = f"{row.case.words}, {CALLS} batches of {TILE} equal rows"
-    words = f"{seen.words} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({kind})"
+    # Rows of other lengths may stand between those that are judged.
+    pairs = f"{seen.words}, counting judged rows alone,"
+    words = f"{pairs} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({kind})"
     if seen.is_of_one_call or trial.findings.has_dependent_rows or _vary(trial, row):
         words = f"{DEPEND}: {words}"
     law, goal = {"the same": share}, {"the same": 0.5}

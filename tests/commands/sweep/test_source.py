@@ -201,6 +201,19 @@ def test_a_rule_file_of_another_folder_is_not_run_unasked(
     assert (tmp_path / "done").exists()
 
 
+def test_a_study_of_another_folder_runs_no_file_beside_it_unasked(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, invoked: Callable[..., Any]
+) -> None:
+    """A study and its rule file that somebody sent."""
+    folder = tmp_path_factory.mktemp("sent")
+    (folder / "evil.py").write_text("raise SystemExit('run')\n")
+    study_file(folder, STUDY.replace("mine.py", str(folder / "evil.py")))
+    refused = invoked("sweep", str(folder / "study.toml")).stderr
+    assert (
+        "evil.py, which would be run, and is not in the working directory: read the file, and give --trust" in refused
+    )
+
+
 @pytest.mark.parametrize("place", ['[[case]]\nrule = "{}"\n', '[grid]\nrule = ["naive", "{}"]\n'])
 def test_wherever_it_is_named(place: str, tmp_path: Path, invoked: Callable[..., Any]) -> None:
     (tmp_path.parent / "evil.py").write_text("raise SystemExit('run')\n")
