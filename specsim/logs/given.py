@@ -28,9 +28,21 @@ def check_share(share: float, known: float | None, source: str) -> None:
     )
 
 
+# Half a unit of the last digit of a mean length, and a little.
+MEAN_ROUNDING = 0.0051
+
+
 def unlike_rate(run: EngineLog, length: float | None) -> list[str]:
-    """Return the note that the printed rate of acceptance is that of blocks of other lengths, none if it fits."""
+    """Return the note that a printed rate or mean of acceptance is that of blocks of other lengths, none if it fits."""
     gamma = run.length if run.length is not None else length
+    if gamma is not None and run.blocks is None and run.tau is not None and run.accepted and run.drafted:
+        # Drafted tokens over the blocks of the printed mean, which has two digits.
+        mean = run.drafted * (run.tau.value - 1) / run.accepted
+        if run.tau.value > 1 + MEAN_ROUNDING and abs(mean - gamma) > mean * MEAN_ROUNDING / (run.tau.value - 1) + 0.01:
+            return [
+                f"{run.source}: by the printed mean length a block has {mean:.2f} drafts in the mean, and not "
+                f"{shown(gamma)}, by which alpha is computed here"
+            ]
     if run.fitting_lengths is None or gamma is None or gamma in run.fitting_lengths:
         return []
     fitting = " or ".join(map(str, run.fitting_lengths)) or "no number of"

@@ -40,11 +40,11 @@ _COUNTS = re.compile(
 _DECODED = re.compile(r"(?:decoded|generated)\s+(\d+) tokens in\s+([\d.]+) seconds")
 # Words that only a run with speculation prints.
 _DRAFTING = re.compile(
-    r"\bn_drafted\b|\bn_accept\b|\bdraft_n\b|^draft:|statistics\s+\S+: #calls|draft acceptance"
+    r"\bn_drafted\b|\bn_accept\b|\bdraft_n\b|(?-i:^draft:)|statistics\s+\S+: #calls|draft acceptance"
     r"|\baccept(?:ed|ance)?[ _](?:rate|len\w*|tokens)\b|\bdraft(?:ed)?[ _]tokens\b"
     # A count of drafts in any words, and what a server says when it begins to speculate.
     r"|\bdraft\w*\b[^\n]{0,60}?\baccept\w*\b[^\n]{0,20}?\d|\baccept\w*\b[^\n]{0,60}?\bdraft\w*\b[^\n]{0,20}?\d"
-    r"|\b(?:draft\w*|accepted|specul\w*)(?: \w+){0,2} ?[=:] ?[1-9]|\bn_draft\b\s*=|\bdraft\w*[ _](?:stat|result)"
+    r"|\b(?:draft\w*|accepted|specul\w*)(?: \w+){0,2} ?[=:] ?[1-9]|\bn_draft\b\s*=|\bdraft\w*[ _]stat(?:s|istics)?\b"
     r"|\bspeculative decoding (?:context initialized|will use|is enabled)|adding speculative implementation"
     r"|\b(?:loading|creating|loaded) (?:\w+ )?draft\b",
     re.MULTILINE | re.IGNORECASE,

@@ -159,7 +159,8 @@ def _check_rounds(counts: dict[str, float], place: str) -> None:
     rounds, emitted = counts["draft_rounds"], max(counts["predicted_n"] - 1, 0.0)
     if not rounds or not counts["draft_n"]:
         return
-    if rounds > emitted:
+    # A round that ends at once may emit nothing that is counted.
+    if rounds > emitted + 1:
         raise ValueError(f"{place}: {rounds:g} blocks emitted {emitted:g} tokens; expected no fewer")
     # The last round alone may accept drafts behind the end.
     behind = counts["draft_n_accepted"] + rounds - emitted

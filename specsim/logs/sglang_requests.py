@@ -8,7 +8,7 @@ completion tokens over verifying passes, so it counts the first token, which com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from specsim.base.reading import is_stream
@@ -46,8 +46,22 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     answers = [requests[i] for i in last_places(counts, source)]
     if not sum(request.blocks for request in answers):
         raise ValueError(f"{source} has no verifying pass ({STEPS} is 0); expected answers with speculation")
+    _check_counted(answers, source)
     notes = note_of(len(requests), len(answers))
     return (run_of_requests(answers, "SGLang", source, notes=notes),)
+
+
+def _check_counted(answers: Sequence[RequestAcceptance], source: str) -> None:
+    """ValueError if accepted drafts follow from the tokens alone, and there are fewer of these than passes."""
+    behind = [(request.tokens or 1) - 1 for request in answers]
+    passes = sum(request.blocks for request in answers)
+    if not sum(request.accepted for request in answers) and None not in {r.tokens for r in answers}:
+        counted = any(request.drafted is not None or request.histogram for request in answers)
+        if not counted and sum(behind) < passes:
+            raise ValueError(
+                f"{source} has {passes} passes and {sum(behind)} tokens behind the first of each answer: answers end "
+                "inside their blocks, and what these accepted is not known; expected accepted drafts, or longer answers"
+            )
 
 
 def _meta_infos(value: Any, deepest: int) -> Iterator[dict[str, Any]]:

@@ -64,6 +64,7 @@ PLAIN_RUNS = {
     "no support": LLAMA + "srv load_model: speculative decoding not supported by this context\n",
     "settings": LLAMA + "params: speculative.n_max = 16, speculative.n_min = 0, draft_p_min = 0.75\n",
     "headers of a request": LLAMA + "Accept: */*, accept-encoding: gzip, deflate 1.0\n",
+    "a text that is written": "Draft:\nThe draft status of this statement is: accepted by all.\n" + LLAMA,
     "no draft model": LLAMA + "draft model = none\n",
     "vLLM's None": "speculative_config=None, tokenizer='x'\n" + VLLM,
     "vLLM's null": 'args: {"speculative_config": null}\n' + VLLM,

@@ -195,3 +195,12 @@ def test_commands_that_compare_say_it_too(tmp_path: Path) -> None:
         path.write_text(decode(2.17, 1.95, 3.4, target=1, over=3))
     said = CliRunner().invoke(app, ["diagnose", str(old), str(new), "--gamma", "7", "--json"])
     assert sum("and not of 7" in note for note in json.loads(said.output)["notes"]) == 2
+
+
+@pytest.mark.parametrize(("length", "said"), [(2, False), (4, True)])
+def test_a_mean_of_vllm_that_is_not_of_this_length_is_said(length: int, said: bool, tmp_path: Path) -> None:
+    """150 accepted at 1.5 a block are 100 blocks, of 200 drafts."""
+    counts = "Mean acceptance length: 2.50, Accepted: 150 tokens, Drafted: 200 tokens"
+    (run,) = read(f"SpecDecoding metrics: {counts}\n", tmp_path)
+    notes = log_acceptance(run, length=length).notes
+    assert any("a block has 2.00 drafts" in note for note in notes) is said

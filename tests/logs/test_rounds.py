@@ -62,6 +62,28 @@ def test_rounds_that_are_not_understood_are_refused(case: str, tmp_path: Path) -
         read(text, tmp_path)
 
 
+def test_an_answer_that_ends_at_once_is_read_among_others(tmp_path: Path) -> None:
+    """One token, the prompt's, and a round that emitted nothing: alone it says nothing."""
+    empty = timings(predicted_n=1, draft_rounds=1, draft_n=7, draft_n_accepted=2)
+    (run,) = read(timings(draft_rounds=4) + empty, tmp_path)
+    assert (run.blocks, log_tau(run).value) == (5, pytest.approx(19 / 5))
+    with pytest.raises(ValueError, match="1 blocks emitted 0 tokens"):
+        read(empty, tmp_path)
+
+
+def test_sglang_s_answers_that_end_inside_their_blocks_say_nothing(tmp_path: Path) -> None:
+    """Accepted drafts follow from the tokens: alpha was 0.000 of one pass whose tokens were cut."""
+    cut = {"meta_info": {"completion_tokens": 1, "spec_verify_ct": 1}}
+    with pytest.raises(ValueError, match="has 1 passes and 0 tokens behind the first of each answer: answers end"):
+        read(json.dumps(cut), tmp_path)
+    # Counted, or with as many tokens as passes, none accepted is what it says.
+    counted = {"spec_accept_token_num": 0, "spec_draft_token_num": 3}
+    (run,) = read(json.dumps({"meta_info": cut["meta_info"] | counted}), tmp_path)
+    assert run.accepted == 0
+    (run,) = read(json.dumps({"meta_info": {"completion_tokens": 11, "spec_verify_ct": 10}}), tmp_path)
+    assert (run.blocks, run.accepted) == (10, 0)
+
+
 def test_report_12_a_cut_block_says_what_the_drafter_had_accepted() -> None:
     """Of 7 drafts 6 were accepted, and one token emitted: alpha was 0.000."""
     from specsim.logs.read import read_log
