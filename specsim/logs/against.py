@@ -102,6 +102,11 @@ def _over_requests(
         certain = all(_is_certain(ratio) for ratio in (found.ratio, found.mean_ratio))
         words = "long answers go the other way" if certain else "which may be noise"
         notes.append(f"all requests together and the mean of requests disagree: {words}")
+    # Logs that are alike in every prompt do not say how much prompts differ.
+    needed = found.needed
+    if found.ratio.low == found.ratio.high:
+        needed = ()
+        notes.append("the ratio is the same in every prompt, so how many prompts a difference needs is not known")
     return LogComparison(
         names[0],
         names[1],
@@ -110,7 +115,7 @@ def _over_requests(
         found.ratio,
         found.mean_ratio,
         basis,
-        found.needed,
+        needed,
         "prompts",
         tuple(notes),
     )

@@ -38,7 +38,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     )
     tokens, seconds = grown.get(("tokens_predicted", None)), grown.get(("tokens_predicted_seconds", None))
     token = Timing(seconds / tokens, None) if tokens and seconds else None
-    if tokens:
+    if tokens is not None:
         check_emitted(tokens, blocks, accepted, (1 - MISCOUNTED) * blocks, source)
     if not blocks:
         return (EngineLog("llama.cpp", source, True, length=0.0, drafted=0, accepted=0, token=token),)

@@ -207,21 +207,22 @@ def _unlike_tokens(total: dict[str, float], counts: dict[str, int], source: str)
 
     The same for steps that are observed, each of which emits its accepted drafts and one token more.
     """
-    blocks, accepted, tokens = counts.get("blocks", 0), counts.get("accepted", 0), total.get(TOKENS, 0.0)
-    observed = next((total[f"{name}_count"] for name in STEP if total.get(f"{name}_count")), 0.0)
-    if observed and blocks * MISCOUNTED > observed:
+    blocks, accepted, tokens = counts.get("blocks", 0), counts.get("accepted", 0), total.get(TOKENS)
+    observed = next((total[f"{name}_count"] for name in STEP if f"{name}_count" in total), None)
+    if observed is not None and blocks * MISCOUNTED > observed:
         raise ValueError(
             f"{source} has {blocks} blocks with drafts and {observed:g} decoding steps; expected no fewer steps: "
             "likely counters of other requests, or of another time"
         )
-    if not blocks or not tokens:
+    if not blocks or tokens is None:
         return []
     # An answer that ends inside a block cuts it; the first token of each is of its prompt's pass.
     answers = total.get(BESIDE[1], 0.0)
     behind, room = tokens - answers, answers * counts.get("drafted", 0) / blocks
     check_emitted(behind, blocks, accepted, max(room, (1 - MISCOUNTED) * blocks), source)
     # Without the count of answers, tokens beyond those of the steps may be their first ones.
-    surplus = behind - accepted - observed if BESIDE[1] in total else min(behind - accepted - observed, 0.0)
+    surplus = behind - accepted - (observed or 0.0)
+    surplus = surplus if BESIDE[1] in total else min(surplus, 0.0)
     if observed and abs(surplus) > room + (1 - MISCOUNTED) * observed:
         raise ValueError(
             f"{source}: {observed:g} decoding steps with {accepted} accepted drafts emit {observed + accepted:g} "

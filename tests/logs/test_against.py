@@ -63,6 +63,15 @@ def test_a_log_without_requests_is_compared_by_its_blocks() -> None:
     assert found.needed[2].prompts < 1000 < found.needed[1].prompts
 
 
+def test_logs_that_are_alike_do_not_say_how_many_prompts_a_difference_needs(files: tuple[Path, Path]) -> None:
+    """Two prompts were said to be enough to see 1 %."""
+    ours = str(files[0])
+    said = run(ours, "--against", ours)
+    assert "a.jsonl (second) emits as many tokens per target call as a.jsonl (first) [+0.0, +0.0 %]" in said
+    assert "prompts needed" not in said
+    assert "how many prompts a difference needs is not known" in said
+
+
 def test_runs_are_paired_one_by_one_or_not_at_all() -> None:
     other = TOTALS._replace(source="b")
     assert pairs_of_runs([TOTALS], [other, other]) == [(TOTALS, other)] * 2

@@ -75,6 +75,9 @@ REFUSED = {
         metrics(tokens=200),
         "100 blocks with 150 accepted drafts emit 250 tokens, and 200 were",
     ),
+    "vLLM's tokens, none": (metrics(tokens=0), "emit 250 tokens, and 0 were generated"),
+    "vLLM's steps, none": (metrics(steps=0), "100 blocks with drafts and 0 decoding steps"),
+    "llama-server's tokens, none": (server(0), "emit 250 tokens, and 0 were generated"),
     "vLLM's tokens and answers": (metrics(tokens=220, answers=10), "emit 250 tokens, and 210 were generated"),
     "vLLM's steps": (metrics(steps=60), "100 blocks with drafts and 60 decoding steps; expected no fewer steps"),
     "vLLM's steps and tokens": (

@@ -51,6 +51,7 @@ def test_vllm_metrics(tmp_path: Path) -> None:
 def test_two_scrapes_are_the_run_between_them(tmp_path: Path) -> None:
     later = METRICS.replace("} 100.0", "} 160.0").replace("} 200.0", "} 320.0").replace("} 130.0", "} 190.0")
     later = later.replace("} 80.0", "} 120.0").replace("} 50.0", "} 70.0").replace("} 2.5", "} 4.3")
+    later = later.replace("} 230.0", "} 350.0")
     run = one(tmp_path, METRICS + later)
     assert (run.blocks, run.drafted, run.accepted, run.kept) == (60, 120, 60, (40, 20))
     assert run.cycle is not None
