@@ -140,7 +140,7 @@ def _outputs(options: Conform) -> None:
 
 
 def _listed(form: Form) -> None:
-    """Print the adapters; a terminal gets one paragraph for each."""
+    """Print the adapters and their subjects; a terminal gets one paragraph for each."""
     from specsim.conform import registry
     from specsim.conform.output import aside
     from specsim.report.forms import page
@@ -149,11 +149,14 @@ def _listed(form: Form) -> None:
     with aside():
         listed = registry.listed()
     if form == "json":
-        typer.echo(json_answer("specsim/conform-list", {"adapters": [{"adapter": a, "state": s} for a, s in listed]}))
+        typer.echo(json_answer("specsim/conform-list", {"adapters": [entry._asdict() for entry in listed]}))
     elif form != "text":
-        typer.echo(page([[["adapter", "what it is of, and what is missing"], *map(list, listed)]], form))
+        rows = [[entry.adapter, entry.state, "; ".join(entry.subjects)] for entry in listed]
+        typer.echo(page([[["adapter", "what it is of, and what is missing", "subjects"], *rows]], form))
     else:
-        typer.echo(paragraphs([f"{name}: {words}" for name, words in listed]))
+        for adapter, state, subjects in listed:
+            # A name may have commas: each has a line of its own.
+            typer.echo(paragraphs([f"{adapter}: {state}", *(f"  {name}" for name in subjects)]))
 
 
 def _checked(options: Conform, path: Path) -> None:

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from specsim import discover
 from specsim.base.modules import read
@@ -177,15 +177,23 @@ def unavailable(module: ModuleType, reason: str) -> Report:
     return Report(name, (Verdict(name, "all", "not available", words=reason),))
 
 
-def listed() -> list[tuple[str, str]]:
-    """Return (name, its distribution and whether it is ready) of every adapter."""
-    rows = []
+class Listed(NamedTuple):
+    """An adapter: its name, its distribution and whether it is ready, and its subjects, which `--subject` takes."""
+
+    adapter: str
+    state: str
+    subjects: tuple[str, ...] = ()
+
+
+def listed() -> list[Listed]:
+    """Return every adapter."""
+    adapters = []
     for name in names(ADAPTERS):
         module = importlib.import_module(f"{ADAPTERS}.{name}")
         subjects = subjects_or_reason(module)
+        about = f"{module.DISTRIBUTION}{module.VERSIONS}, {module.KIND}"
         if isinstance(subjects, str):
-            state = f"not available: {subjects}"
+            adapters.append(Listed(name, f"{about}; not available: {subjects}"))
         else:
-            state = f"ready: {', '.join(subject.name for subject in subjects)}"
-        rows.append((name, f"{module.DISTRIBUTION}{module.VERSIONS}, {module.KIND}; {state}"))
-    return rows
+            adapters.append(Listed(name, f"{about}; ready", tuple(subject.name for subject in subjects)))
+    return adapters

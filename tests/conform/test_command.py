@@ -103,7 +103,7 @@ def test_forms(mine: Path, tmp_path: Path) -> None:
     listed = json.loads(run("--list", "--json")[1])["adapters"]
     assert "transformers" in [one["adapter"] for one in listed]
     shown = run("--list", "--markdown")[1].splitlines()
-    assert shown[0] == "| adapter | what it is of, and what is missing |"
+    assert shown[0] == "| adapter | what it is of, and what is missing | subjects |"
     assert len(shown) == 2 + len(listed)
     for law, last in ((RIGHT, "mine: lossless where it was tried"), (WRONG, "mine: convicted")):
         mine.write_text(MINE.format(law=law))

@@ -249,12 +249,13 @@ def test_an_error_of_a_logarithm_is_no_total_variation() -> None:
 def test_the_list_of_adapters_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     from specsim.report import text
 
-    monkeypatch.setattr(registry, "listed", lambda: [("one", "words " * 60), ("another", "not available")])
+    entries = [registry.Listed("one", "words " * 60, ("a", "b, c")), registry.Listed("another", "not available")]
+    monkeypatch.setattr(registry, "listed", lambda: entries)
     monkeypatch.setattr(text, "terminal_width", lambda stream=None: 80)
     lines = conform("--list")[1].splitlines()
     assert max(map(len, lines)) <= 80
     assert [line for line in lines if not line.startswith(" ")] == [lines[0], lines[-1]], "a paragraph for each"
-    assert lines[-1] == "another: not available"
+    assert lines[-3:] == ["  a", "  b, c", "another: not available"]
 
 
 def test_sampling_parameters_in_words() -> None:
