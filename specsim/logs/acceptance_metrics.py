@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from specsim.lengths.hazards import MAX_DRAFTS
 from specsim.lengths.request_record import LengthCounts, RequestAcceptance, request_of_blocks
-from specsim.logs.printed import check_means
+from specsim.logs.printed import check_means, check_printed
 from specsim.logs.record import number, whole
 
 ACCEPTED = ("num_accepted_draft_tokens", "total_accepted_draft_tokens")
@@ -34,7 +35,21 @@ def read_metrics(metric: dict[str, Any], place: str) -> RequestAcceptance:
     _check_rows(request, counts, place)
     in_all = sum(row.drafted * sum(row.counts) for row in rows) if drafted is None else drafted
     check_means(metric, blocks, in_all, accepted, place)
+    _check_positions(metric, counts, place)
     return request
+
+
+# How a list of rates by position is named.
+POSITIONS = re.compile(r"per_pos\w*_rates?|acceptance_rates?_per_pos\w*|per_pos\w*acceptance\w*")
+
+
+def _check_positions(metric: dict[str, Any], counts: list[int], place: str) -> None:
+    """ValueError if rates by position, of all blocks, are not those of the histogram."""
+    name = next((name for name in metric if POSITIONS.fullmatch(name) and isinstance(metric[name], list)), None)
+    if name is None or not sum(counts):
+        return
+    for k, rate in enumerate(metric[name][: len(counts) - 1]):
+        check_printed(f"{name}[{k}]", str(rate), [sum(counts[k + 1 :]) / sum(counts)], place)
 
 
 def _length(metric: dict[str, Any], counts: list[int]) -> Any:

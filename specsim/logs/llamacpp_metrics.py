@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from specsim.latency import Timing
-from specsim.logs.printed import check_emitted
+from specsim.logs.printed import check_emitted, check_gauges
 from specsim.logs.record import MISCOUNTED, EngineLog, check_counts, number, whole
 
 NAME = "llama.cpp metrics"
@@ -42,6 +42,8 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
         check_emitted(tokens, blocks, accepted, (1 - MISCOUNTED) * blocks, source)
     if not blocks:
         return (EngineLog("llama.cpp", source, True, length=0.0, drafted=0, accepted=0, token=token),)
+    if len(re.findall(rf"^llamacpp:{DRAFTS}(?:_total)?[ {{]", text, re.MULTILINE)) == 1:
+        check_gauges(text, blocks, drafted, accepted, source)
     # Blocks that accepted draft 1, 2, ...
     positions = sorted(place for name, place in grown if name == BY_POSITION and place is not None)
     if positions != list(range(len(positions))):

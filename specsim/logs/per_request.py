@@ -9,16 +9,17 @@ had a draft: how many there were besides follows from `usage.completion_tokens`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from specsim.base.reading import is_stream
 from specsim.lengths.request_record import RequestAcceptance
-from specsim.logs.acceptance_metrics import read_metrics
-from specsim.logs.printed import check_emitted, check_printed
+from specsim.logs.acceptance_metrics import POSITIONS, read_metrics
+from specsim.logs.printed import MEANS, RATES, check_emitted, check_printed
 from specsim.logs.record import EngineLog, number
 from specsim.logs.request_runs import run_of_requests
-from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
+from specsim.logs.streams import Counts, Piece, choice, last_places, note_of, pieces
 
 NAME = "per-request metrics"
 EXPECTS = "JSON of an answer with acceptance_histogram"
@@ -59,7 +60,23 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     answers = [requests[i] for i in last_places(counts, source)]
     if not sum(request.blocks for request in answers):
         raise ValueError(f"{source} has an acceptance_histogram without blocks; expected some")
-    return (run_of_requests(answers, engines[0], source, notes=note_of(len(requests), len(answers))),)
+    notes = (*note_of(len(requests), len(answers)), *_unread(events))
+    return (run_of_requests(answers, engines[0], source, notes=notes),)
+
+
+def _unread(events: Sequence[Piece]) -> tuple[str, ...]:
+    """Return the note that names counts of drafts which are not read, none without one."""
+    names = {name for event in events for metric in _metrics(event.value, DEEPEST) for name in metric}
+    unread = sorted(name for name in names if _DRAFTS.search(name) and not _READ.fullmatch(name))
+    return (f"not read: {', '.join(unread)[:200]}",) if unread else ()
+
+
+# Fields that speak of drafts, and those of them that are read, or checked against what is.
+_DRAFTS = re.compile("accept|draft|spec_")
+_READ = re.compile(
+    r"acceptance_histogram(?:_by_draft_length)?|(?:num|total)_(?:accepted_)?draft_tokens|num_spec_(?:steps|tokens)"
+    rf"|per_step_(?:accepted|drafted)|{'|'.join((*MEANS, *RATES))}|{POSITIONS.pattern}"
+)
 
 
 def _metrics(value: Any, deepest: int, mean: Any = None) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -65,6 +66,18 @@ def check_means(held: Mapping[str, Any], blocks: float, drafted: float, accepted
             rate = accepted / drafted
             percent = number(str(held[name]), f"{place}: {name}") > 1
             check_printed(name, str(held[name]), [100 * rate if percent else rate], place)
+
+
+_GAUGE = re.compile(r"^\w+:(\w*accept\w*?_(len\w*|rate))(?:\{[^}]*\})?\s+([\d.]+)\s*$", re.MULTILINE)
+
+
+def check_gauges(text: str, blocks: float, drafted: float, accepted: float, place: str) -> None:
+    """ValueError if a gauge of acceptance is not that of the counters beside it; of one scrape of one server."""
+    gauges = _GAUGE.findall(text)
+    if len({name for name, _, _ in gauges}) < len(gauges) or not blocks or not drafted:
+        return
+    for name, kind, value in gauges:
+        check_printed(name, value, [accepted / drafted if kind == "rate" else 1 + accepted / blocks], place)
 
 
 def check_emitted(tokens: float, blocks: float, accepted: float, room: float, place: str) -> None:

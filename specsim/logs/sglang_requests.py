@@ -14,7 +14,7 @@ from typing import Any
 from specsim.base.reading import is_stream
 from specsim.lengths.request_record import LengthCounts, RequestAcceptance
 from specsim.logs.acceptance_metrics import named, whole_number
-from specsim.logs.printed import check_printed
+from specsim.logs.printed import check_printed, contradiction
 from specsim.logs.record import EngineLog, number
 from specsim.logs.request_runs import run_of_requests
 from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
@@ -25,6 +25,8 @@ STEPS = "spec_verify_ct"
 ACCEPTED = ("spec_num_correct_drafts", "spec_accept_token_num", "spec_accepted_drafts", "spec_accepted_tokens")
 DRAFTED = ("spec_num_proposed_drafts", "spec_draft_token_num", "spec_proposed_drafts", "spec_draft_tokens")
 HISTOGRAMS = ("spec_correct_drafts_histogram", "spec_accept_histogram")
+# The most drafts of a block that are tried for a rate.
+MAX_LENGTH = 64
 # Levels of an answer at which meta_info may stand.
 DEEPEST = 6
 
@@ -36,19 +38,41 @@ def knows(text: str) -> bool:
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     """Return the one run of a file: the last counts of every answer."""
-    counts, requests = list[Counts](), list[RequestAcceptance]()
+    counts, requests, fitting = list[Counts](), list[RequestAcceptance](), list[set[int] | None]()
     for event, (answer, name) in enumerate(pieces(text, source)):
         for place, held in enumerate(_meta_infos(answer, DEEPEST)):
             request = _request(held, f"{source}: answer {event}")
             key = str(held.get("id", f"{name}, choice {choice(answer) + place}"))
             requests.append(request)
+            fitting.append(_fitting_lengths(held, request))
             counts.append(Counts(key, {STEPS: request.blocks, "accepted drafts": request.accepted}))
     answers = [requests[i] for i in last_places(counts, source)]
     if not sum(request.blocks for request in answers):
         raise ValueError(f"{source} has no verifying pass ({STEPS} is 0); expected answers with speculation")
     _check_counted(answers, source)
     notes = note_of(len(requests), len(answers))
-    return (run_of_requests(answers, "SGLang", source, notes=notes),)
+    # Lengths that fit the rate of every answer which has one, and no count of drafts.
+    of_rates = [lengths for lengths in fitting if lengths is not None]
+    fit = tuple(sorted(set.intersection(*of_rates))) if of_rates else None
+    return (run_of_requests(answers, "SGLang", source, notes=notes, fitting_lengths=fit),)
+
+
+def _fitting_lengths(held: dict[str, Any], request: RequestAcceptance) -> set[int] | None:
+    """Return the drafts of a block with which the printed rate is that of the counts; None without a rate to fit."""
+    rate = held.get("spec_accept_rate")
+    if not rate or request.drafted is not None or not request.blocks:
+        return None
+    top = (request.accepted, request.accepted + request.blocks)
+    return {
+        drafts
+        for drafts in range(1, MAX_LENGTH + 1)
+        if not contradiction(
+            "spec_accept_rate",
+            str(rate),
+            [above / (request.blocks * over) for above in top for over in (drafts, drafts + 1)],
+            "",
+        )
+    }
 
 
 def _check_counted(answers: Sequence[RequestAcceptance], source: str) -> None:

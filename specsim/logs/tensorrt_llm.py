@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from specsim.base.reading import json_values, parsed_json
 from specsim.latency import Timing
+from specsim.logs.printed import check_printed
 from specsim.logs.record import MISCOUNTED, EngineLog, check_counts, clusters, fields, number, timing, whole
 
 NAME = "TensorRT-LLM"
@@ -106,7 +107,10 @@ def _iteration(row: dict[str, Any], place: str) -> Iteration | None:
 
 
 def _check_length(spec: dict[str, Any], blocks: float, accepted: float, place: str) -> None:
-    """ValueError if the printed length is not that of the counts: a version that counts something else."""
+    """ValueError if the printed length or rate is not that of the counts: a version that counts something else."""
+    rate, drafted = spec.get("acceptanceRate"), _number(spec["numDraftTokens"], f"{place}: numDraftTokens")
+    if rate and drafted:
+        check_printed("acceptanceRate", str(rate), [accepted / drafted], place)
     printed = _number(spec.get("acceptanceLength") or 0, f"{place}: acceptanceLength")
     if blocks and printed and abs(printed - 1 - accepted / blocks) > 0.01 * printed:
         raise ValueError(

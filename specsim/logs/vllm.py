@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from specsim.latency import Timing
-from specsim.logs.printed import check_emitted
+from specsim.logs.printed import check_emitted, check_gauges
 from specsim.logs.record import MISCOUNTED, EngineLog, check_counts, number, whole
 from specsim.logs.vllm_lines import ENGINE, read_lines
 from specsim.logs.vllm_server import METHOD
@@ -139,6 +139,8 @@ def _metrics(text: str, source: str) -> EngineLog:
         length = counts["drafted"] / counts["blocks"] if counts.get("blocks") else None
     notes = []
     if drafting:
+        if all(len(values) == 1 for values in series.values()):
+            check_gauges(text, counts.get("blocks", 0), counts["drafted"], counts.get("accepted", 0), source)
         notes += _unlike_tokens(total, counts, source)
     if speculating and step is not None:
         notes.append("inter_token_latency_seconds is the time of a cycle, as vLLM observes it once a step")

@@ -44,6 +44,19 @@ def subset(length: str, rate: str = "0.5") -> str:
     return f"{head}math,100,100,50,{length},{rate},0.5\n"
 
 
+def iteration(**changes: Any) -> str:
+    stats = {"numDraftTokens": 24, "numAcceptedTokens": 12, "numRequestsWithDraftTokens": 8} | changes
+    batching = {"numContextRequests": 0, "numGenRequests": 8}
+    return lines({"iterLatencyMS": 20.0, "inflightBatchingStats": batching, "specDecodingStats": stats})
+
+
+def gauges(engine: str, end: str, *values: str) -> str:
+    """100 blocks of 3 drafts that keep 150, and gauges."""
+    counts = (("drafts", 100), ("draft_tokens", 300), ("accepted_tokens", 150))
+    text = "".join(f"{engine}:spec_decode_num_{name}{end} {n}\n" for name, n in counts)
+    return text + "".join(f"{engine}:{value}\n" for value in values)
+
+
 def answer(**changes: Any) -> str:
     counts = {"predicted_n": 20, "predicted_ms": 240.0, "draft_n": 28, "draft_n_accepted": 15}
     return lines({"timings": counts | changes})
@@ -59,6 +72,19 @@ REFUSED = {
     "rate of perf_metrics": (perf_metrics(acceptance_rate=0.8), "acceptance_rate is 0.8, and the counts give 0.5"),
     "length of a benchmark": (subset("2.5"), "line 2: acceptance_length is 2.5, and the counts give 1.5"),
     "rate of a benchmark": (subset("1.5", "0.7"), "line 2: acceptance_rate is 0.7, and the counts give 0.5"),
+    "rate of an iteration": (iteration(acceptanceRate=0.9), "acceptanceRate is 0.9, and the counts give 0.5"),
+    "rates by position of an answer": (
+        tensorrt(per_position_acceptance_rate=[0.9, 0.6, 0.3]),
+        r"per_position_acceptance_rate\[0\] is 0.9, and the counts give 0.6",
+    ),
+    "a gauge of vLLM": (
+        gauges("vllm", "_total", "spec_decode_acceptance_length 3.9"),
+        "spec_decode_acceptance_length is 3.9, and the counts give 2.5",
+    ),
+    "a gauge of llama-server": (
+        gauges("llamacpp", "", "draft_mean_accept_len 2.5", "draft_acceptance_rate 0.9"),
+        "draft_acceptance_rate is 0.9, and the counts give 0.5",
+    ),
     "time of an answer's token": (answer(predicted_per_token_ms=20.0), "predicted_per_token_ms is 20, and .* give 12"),
     "tokens of an answer's second": (answer(predicted_per_second=8.0), "per_second is 8, and the counts give 83.33"),
 }
@@ -81,6 +107,12 @@ AGREES = {
     "a rate in percent": tensorrt(acceptance_rate=50.0),
     "rate of perf_metrics": perf_metrics(acceptance_rate=0.5),
     "a benchmark": subset("1.5"),
+    "rate of an iteration": iteration(acceptanceRate=0.5),
+    "rates by position": tensorrt(per_position_acceptance_rate=[0.6, 0.6, 0.3]),
+    "gauges of vLLM": gauges("vllm", "_total", "spec_decode_acceptance_length 2.5"),
+    "gauges of llama-server": gauges("llamacpp", "", "draft_mean_accept_len 2.5", "draft_acceptance_rate 0.5"),
+    "gauges since the start, and counts between": gauges("vllm", "_total")
+    + gauges("vllm", "_total", "spec_decode_acceptance_length 3.9").replace("00", "90").replace("150", "160"),
     "times of an answer": answer(predicted_per_token_ms=12.0, predicted_per_second=83.33),
 }
 
@@ -204,3 +236,18 @@ def test_a_mean_of_vllm_that_is_not_of_this_length_is_said(length: int, said: bo
     (run,) = read(f"SpecDecoding metrics: {counts}\n", tmp_path)
     notes = log_acceptance(run, length=length).notes
     assert any("a block has 2.00 drafts" in note for note in notes) is said
+
+
+def test_a_rate_of_sglang_s_answers_without_their_drafts_fits_a_length(tmp_path: Path) -> None:
+    """63 accepted drafts in 43 passes are 0.293 of 5 drafts each; 0.9 is of no length."""
+    held = {"spec_verify_ct": 43, "spec_accept_token_num": 63, "completion_tokens": 106}
+    for rate, length, said in ((63 / 215, 5, False), (63 / 215, 7, True), (0.9, 5, True)):
+        (run,) = read(lines({"meta_info": held | {"spec_accept_rate": rate}}), tmp_path)
+        notes = log_acceptance(run, length=length).notes
+        assert any("the printed accept rate is that of blocks of" in note for note in notes) is said
+
+
+def test_counts_of_an_answer_that_are_not_read_are_named(tmp_path: Path) -> None:
+    (run,) = read(tensorrt(avg_accepted_tokens=5.0, mean_acceptance_length=2.5), tmp_path)
+    assert "not read: avg_accepted_tokens" in run.notes
+    assert not any(note.startswith("not read") for note in read(tensorrt(2.5), tmp_path)[0].notes)
