@@ -144,19 +144,19 @@ def _listed(form: Form) -> None:
     from specsim.conform import registry
     from specsim.conform.output import aside
     from specsim.report.forms import page
-    from specsim.report.text import paragraphs
 
     with aside():
         listed = registry.listed()
     if form == "json":
         typer.echo(json_answer("specsim/conform-list", {"adapters": [entry._asdict() for entry in listed]}))
-    elif form != "text":
-        rows = [[entry.adapter, entry.state, "; ".join(entry.subjects)] for entry in listed]
-        typer.echo(page([[["adapter", "what it is of, and what is missing", "subjects"], *rows]], form))
-    else:
-        for adapter, state, subjects in listed:
-            # A name may have commas: each has a line of its own.
-            typer.echo(paragraphs([f"{adapter}: {state}", *(f"  {name}" for name in subjects)]))
+        return
+    rows = [[entry.adapter, entry.state, "; ".join(entry.subjects)] for entry in listed]
+    # A name may have commas: in text each has a line of its own.
+    lines = [
+        line for one in listed for line in (f"{one.adapter}: {one.state}", *(f"  {name}" for name in one.subjects))
+    ]
+    table = [["adapter", "what it is of, and what is missing", "subjects"], *rows]
+    typer.echo(page(lines if form == "text" else [table], form))
 
 
 def _checked(options: Conform, path: Path) -> None:
