@@ -16,11 +16,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from specsim.base import recording
+from specsim.base.reach import defining_files
+
 TELLING = ("verify", "draw", "ask", "more", "loss")  # each family's modules have one of these functions
 
 # Modules that were read from users' files, by their names, and the folders in which modules beside them lie.
 _READ: dict[str, ModuleType] = {}
 _FOLDERS: list[str] = []
+# Modules by their identity, and the files that they were made of.
+_MADE_OF: dict[int, tuple[ModuleType, tuple[Path, ...]]] = {}
 
 # Modules that an extra of this package installs -> that extra.
 EXTRAS = {"jax": "jax", "jaxlib": "jax", "torch": "real", "transformers": "real"}
@@ -37,10 +42,23 @@ def read(path: Path, kind: str) -> ModuleType:
     """The module in a user's file, imported once for as long as the file says the same; `kind` is for errors."""
     if not path.is_file():
         raise ValueError(f"{kind} file {path} does not exist")
+    recording.start()
     try:
         return _loaded(path.resolve(), path.read_bytes())
     except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
         raise not_imported(path, kind, error) from None
+
+
+def made_of(module: ModuleType) -> tuple[Path, ...]:
+    """Return the files that a module's values come from, and that its code ran or read by the first call of this.
+
+    `read` calls it once the file is loaded; what a function reads later is not among them.
+    """
+    key = id(module)
+    if key not in _MADE_OF or _MADE_OF[key][0] is not module:
+        files = defining_files([module])
+        _MADE_OF[key] = module, (*files, *recording.used_by([str(module.__file__), *files]))
+    return _MADE_OF[key][1]
 
 
 def not_imported(path: Path, kind: str, error: BaseException) -> ValueError:
@@ -115,13 +133,15 @@ def _loaded(path: Path, source: bytes) -> ModuleType:
     before = sys.modules.get(spec.name)
     sys.modules[spec.name] = module  # a dataclass looks for its own module
     try:
-        exec(compile(source, path, "exec"), vars(module))  # bytecode may be of what the file was
+        with recording.imports_named():
+            exec(compile(source, path, "exec"), vars(module))  # bytecode may be of what the file was
     except BaseException:
         sys.modules.pop(spec.name, None)
         if before is not None:
             sys.modules[spec.name] = before
         raise
     _READ[spec.name] = module
+    made_of(module)
     return module
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import sysconfig
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-from specsim.base.modules import imported_names, origins
+from specsim.base import recording
+from specsim.base.modules import imported_names, made_of, origins
+from specsim.base.recording import is_own
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # Bytes of a file up to which its content is hashed; of a larger one, as weights are, size and time of change.
@@ -27,20 +29,60 @@ def package() -> str:
 
 
 def of_module(module: ModuleType) -> str:
-    """The file of a rule of one's own, with those that it imports and no distribution installed; "" without a file."""
+    """Return the hash of the files that a rule of one's own depends on; "" for a rule without a file.
+
+    No distribution has installed them. What is opened or run only later is `read_late`.
+    """
+    digest = hashlib.sha256()
+    files = files_of(module)
+    for name, content in sorted((path.name, of_path(path)) for path in files):
+        digest.update(f"{name}\0{content}\0".encode())
+    return digest.hexdigest() if files else ""
+
+
+def files_of(module: ModuleType) -> list[Path]:
+    """Return the files of one's own that a module was made of when it was loaded, itself first, and their imports."""
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str) or not is_own(file):
+        return []
+    return own_files([Path(file), *made_of(module)])
+
+
+def own_files(paths: Iterable[Path]) -> list[Path]:
+    """Return the files of one's own among these and those that they import by statements, in functions, too."""
     files: dict[Path, None] = {}
-    open_ = [Path(file)] if (file := getattr(module, "__file__", None)) else []
-    while open_:
-        path = open_.pop().resolve()
-        if path in files or not path.is_file() or not _is_own(path):
+    waiting = list(paths)[::-1]
+    while waiting:
+        path = waiting.pop().resolve()
+        if path in files or not path.is_file() or not is_own(str(path)):
             continue
         files[path] = None
-        for name in imported_names(path):
-            open_ += origins(name, path)
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest() if files else ""
+        if path.suffix == ".py":
+            for name in imported_names(path):
+                waiting += origins(name, path)
+    return list(files)
+
+
+def read_late(modules: Iterable[ModuleType]) -> dict[str, str]:
+    """Return the hashes of files that these modules depend on and have come to read or run since they were loaded."""
+    late: dict[str, str] = {}
+    for module in modules:
+        # A file that one module has read late, another may have read early.
+        early = files_of(module)
+        late |= {str(path): of_path(path) for path in own_files(recording.used_by(early)) if path not in early}
+    return late
+
+
+def unknown_of(modules: Iterable[ModuleType]) -> str:
+    """Return in words what no hash of these modules' files covers; "" if nothing of that kind was seen."""
+    asked = recording.asked_by(path for module in modules for path in files_of(module))
+    return f"{' and '.join(asked)} was asked by a rule: if the answers change, nothing is made anew" if asked else ""
+
+
+def changed(files: Mapping[str, str]) -> list[str]:
+    """Return the names of files whose hashes are others now, or which are gone."""
+    paths = {Path(name): digest for name, digest in files.items()}
+    return [path.name for path, digest in paths.items() if not path.is_file() or of_path(path) != digest]
 
 
 def of_path(path: Path) -> str:
@@ -56,10 +98,3 @@ def of_path(path: Path) -> str:
         else:
             digest.update(f"{told.st_size} bytes of {told.st_mtime_ns}".encode())
     return digest.hexdigest()
-
-
-def _is_own(path: Path) -> bool:
-    """Whether no distribution installed a file, nor Python; a rule of the package is hashed with it."""
-    libraries = (Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
-    installed = any(part in ("site-packages", "dist-packages") for part in path.parts)
-    return not installed and PACKAGE not in path.parents and not any(one in path.parents for one in libraries)

@@ -181,6 +181,7 @@ def _checked(options: Conform, path: Path) -> None:
     for name, words in zip(held.subjects, held.outcomes, strict=True):
         _say(f"{name}: {words}", options)
     _say(f"hashed: {certificate.listed(held.sources)}, and nothing else", options)
+    _say(certificate.unknown_in(held), options)
     if held.versions:
         _say(f"by their versions alone: {', '.join(' '.join(pair) for pair in held.versions.items())}", options)
     _say(f"judged: {', '.join(held.judged)}, and nothing else", options)
@@ -209,9 +210,10 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
             draft = certificate.drafted(module, subjects, before)
         reports = _judged(options, module, subjects)
         if options.certificate is not None and draft is not None:
-            hashed = certificate.write(options.certificate, draft, reports, options.false_alarm)
+            held = certificate.write(options.certificate, draft, reports, options.false_alarm)
             outcomes = report.short(reports)
-            _say(f"{options.certificate} certifies {certificate.listed(hashed)}: {outcomes}", options)
+            _say(f"{options.certificate} certifies {certificate.listed(held.sources)}: {outcomes}", options)
+            _say(certificate.unknown_in(held), options)
     if options.junit is not None:
         write_bytes(options.junit, ci.as_junit(reports).encode())
     if options.badge is not None:

@@ -5,10 +5,9 @@ It carries a digest of all else in it, so that an edit by hand is noticed; it is
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -16,11 +15,12 @@ from typing import Any, NamedTuple
 
 import specsim
 from specsim.base.files import check_writable, write_bytes
-from specsim.base.modules import origins
 from specsim.base.reading import parsed_json
 from specsim.conform import registry
+from specsim.conform.hashes import digest as digest_of
+from specsim.conform.hashes import hashed, hashes_of_late
 from specsim.conform.report import as_json, outcome
-from specsim.conform.sources import CODE, label, since, sources
+from specsim.conform.sources import since
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ORDER, STATUS, Report, Verdict
 
@@ -58,6 +58,7 @@ class Held(NamedTuple):
     judged: list[str]  # properties that every one of them was judged by
     sources: dict[str, str]
     versions: dict[str, str]
+    asked: list[str]  # what the code asked for answers that no file holds
 
 
 def drafted(module: ModuleType, subjects: Iterable[Subject], before: Iterable[str] | None = None) -> Draft:
@@ -66,34 +67,39 @@ def drafted(module: ModuleType, subjects: Iterable[Subject], before: Iterable[st
     `before` are the names in sys.modules before the file was read.
     """
     chosen, loaded = tuple(subjects), tuple(since(before) if before is not None else ())
-    return Draft(module, chosen, loaded, *_hashed(module, chosen, loaded))
+    used = hashed(module, chosen, loaded)
+    return Draft(module, chosen, loaded, used.hashes, used.versions)
 
 
-def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -> dict[str, str]:
-    """Write the certificate of what was judged, and return the hashes in it; NotHeld if a source changed meanwhile.
+def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -> Held:
+    """Write the certificate of what was judged, and return what it covers; NotHeld if a source changed meanwhile.
 
     Files that were imported only while the subject ran are among them.
     """
     check_writable(path)
     # The sources as they are now, after the judgement.
     loaded = [*draft.loaded, *(Path(file) for report in reports for file in report.loaded)]
-    hashes, versions = _hashed(draft.module, draft.subjects, loaded)
-    changed = [name for name, digest in draft.sources.items() if hashes.get(name) != digest]
+    used = hashed(draft.module, draft.subjects, loaded)
+    changed = [name for name, digest in draft.sources.items() if used.hashes.get(name) != digest]
     if changed:
         raise NotHeld(f"{', '.join(changed)} changed while it was judged: nothing is certified")
+
+    asked = list(dict.fromkeys([*used.asked, *(words for report in reports for words in report.asked)]))
 
     # The digest is of all else.
     content = {
         "subjects": [subject.name for subject in draft.subjects],
-        "sources": hashes,
-        "versions": versions,
+        "sources": used.hashes,
+        "places": used.places,
+        "asked": asked,
+        "versions": used.versions,
         "specsim": specsim.__version__,
         "python": platform.python_version(),
         "false_alarm": false_alarm,
         "reports": [as_json(report) for report in reports],
     }
-    write_bytes(path, (json.dumps(content | {"digest": _digest(content)}, indent=1) + "\n").encode())
-    return hashes
+    write_bytes(path, (json.dumps(content | {"digest": digest_of(content)}, indent=1) + "\n").encode())
+    return Held([subject.name for subject in draft.subjects], [], [], used.hashes, used.versions, asked)
 
 
 def check(
@@ -127,8 +133,10 @@ def check(
         raise NotHeld(f"{path} certifies {_several(content['subjects'])}, not {names[0]}")
 
     # Are the sources the same, and the versions of what they import?
-    hashes, versions = _hashed(module, subjects, since(before) if before is not None else ())
-    hashes |= _hashes_of_imported(content["sources"].keys() - hashes.keys(), Path(str(module.__file__)))
+    used = hashed(module, subjects, since(before) if before is not None else ())
+    hashes, versions = used.hashes, used.versions
+    late = content["sources"].keys() - hashes.keys()
+    hashes |= hashes_of_late(late, content.get("places", {}), Path(str(module.__file__)).resolve())
     versions |= {name: _version(name) for name in content["versions"].keys() - versions.keys()}
     for what, installed, certified in (
         ("source", hashes, content["sources"]),
@@ -150,9 +158,8 @@ def check(
     for name in properties:
         if name not in common:
             raise NotHeld(f"{path} says nothing of the property {name}: it is of {', '.join(common)}")
-    return Held(
-        names, [outcome(_report(report)) for report in reports], common, content["sources"], content["versions"]
-    )
+    outcomes = [outcome(_report(report)) for report in reports]
+    return Held(names, outcomes, common, content["sources"], content["versions"], content.get("asked", []))
 
 
 def _report(fields: dict[str, Any]) -> Report:
@@ -160,6 +167,15 @@ def _report(fields: dict[str, Any]) -> Report:
     subject = fields["subject"]
     verdicts = [Verdict(subject, **{name: verdict[name] for name in VERDICT_FIELDS}) for verdict in fields["verdicts"]]
     return Report(subject, tuple(verdicts), fields.get("complete") is True)
+
+
+def unknown_in(held: Held) -> str:
+    """Return in words what a certificate cannot cover; an empty text if nothing of that kind was seen.
+
+    >>> unknown_in(Held([], [], [], {}, {}, ["another process"]))
+    'not hashed: the code asked another process, whose answers no file holds'
+    """
+    return f"not hashed: the code asked {' and '.join(held.asked)}, whose answers no file holds" if held.asked else ""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -171,48 +187,6 @@ def listed(names: Iterable[str]) -> str:
     several = list(names)
     more = f" and {len(several) - SHOWN} more, which the certificate names" if len(several) > SHOWN else ""
     return ", ".join(several[:SHOWN]) + more
-
-
-def _hashed(
-    module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Path]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return (hashes of the user's files by their labels, versions of distributions)."""
-    used = sources(module, subjects, loaded)
-    hashes: dict[str, str] = {}
-    # The module's file comes first. Two files of one name in two folders are told apart by their
-    # folders.
-    first = Path(str(module.__file__)).resolve()
-    for path in sorted(used.own, key=lambda path: (path != first, str(path))):
-        name = label(path)
-        while name in hashes:
-            name = f"{path.parents[name.count('/')].name}/{name}"
-        hashes[name] = _hash(path)
-
-    # A rule of ours depends on all of specsim.
-    if used.specsim or registry.is_ours(module):
-        root = Path(specsim.__file__).parent
-        hashes["all of specsim"] = _digest({str(file.relative_to(root)): _hash(file) for file in root.rglob("*.py")})
-
-    # An adapter is of all files of its distribution.
-    distribution = str(vars(module).get("DISTRIBUTION", ""))
-    versions = used.versions
-    if distribution:
-        files = {str(file): Path(str(file.locate())) for file in metadata.files(distribution) or []}
-        code = {name: _hash(file) for name, file in files.items() if file.suffix in CODE and file.is_file()}
-        hashes[f"all of {distribution}"] = _digest(code)
-        versions = versions | {distribution: metadata.version(distribution)}
-    return hashes, versions
-
-
-def _hashes_of_imported(names: Iterable[str], beside: Path) -> dict[str, str]:
-    """Return hashes of files that were imported only while the subject ran, located by the names of their modules."""
-    hashes = {}
-    for name in names:
-        parts = name.partition(".")[0].removesuffix("/__init__").split("/")
-        for path in origins(".".join(parts), beside):
-            if label(path) == name and path.is_file():
-                hashes[name] = _hash(path)
-    return hashes
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -227,9 +201,10 @@ def _read(path: Path) -> dict[str, Any]:
         digest, reports = content.pop("digest"), content["reports"]
 
         # Everything that must be a text.
-        texts = [digest, *content["subjects"]]
-        for name in ("sources", "versions"):
-            texts += [part for pair in content[name].items() for part in pair]
+        texts = [digest, *content["subjects"], *content.get("asked", [])]
+        for name in ("sources", "versions", "places"):
+            fields = content.get(name, {}) if name == "places" else content[name]
+            texts += [part for pair in fields.items() for part in pair]
 
         # Outcomes are known ones, and that of a report is made of its verdicts'.
         for report in reports:
@@ -242,7 +217,7 @@ def _read(path: Path) -> dict[str, Any]:
         # The rate of false alarms is one, and no subject stands twice.
         if not 0 < content["false_alarm"] < 1 or len(set(content["subjects"])) != len(content["subjects"]):
             raise wrong
-        edited = digest != _digest(content)
+        edited = digest != digest_of(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong from None
     if not reports or not all(isinstance(text, str) and text.isprintable() for text in texts):
@@ -263,13 +238,3 @@ def _version(distribution: str) -> str | None:
 def _several(names: list[str]) -> str:
     """Return names in words."""
     return ", ".join(names) or "nothing"
-
-
-def _digest(value: Mapping[str, Any]) -> str:
-    """Return the digest of a JSON value: equal before it is written and after it is read, in any order of keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 
-from specsim.base import check, clock
+from specsim.base import check, clock, recording
 from specsim.base.unknown import unknown
 from specsim.conform import declared, libraries
 from specsim.conform.cases import Case
@@ -109,7 +109,8 @@ def judge(
     if reason := libraries.missing(subject):
         return Report(subject.name, (Verdict(subject.name, ALL, "not available", words=reason),))
     subject = libraries.settled(subject)
-    began, imported = clock.now(), frozenset(sys.modules)
+    recording.start()
+    began, imported, marked = clock.now(), frozenset(sys.modules), recording.mark()
     grace = GRACE * seconds
     trial = begin(subject, deadline=began + seconds, patience=longest, delta=delta, seed=seed, grace=grace)
     findings = trial.findings
@@ -151,8 +152,9 @@ def judge(
         report = Report(subject.name, reached, resemblance=likeness)
     except KeyboardInterrupt:
         report = Report(subject.name, tuple(verdicts.values()), complete=False)
-    loaded = tuple(str(path) for path in since(imported))
-    return report._replace(seconds=clock.now() - began, loaded=loaded)
+    files, asked = recording.used_since(marked)
+    loaded = tuple(dict.fromkeys(map(str, [*since(imported), *files])))
+    return report._replace(seconds=clock.now() - began, loaded=loaded, asked=tuple(asked))
 
 
 def validated(subject: Subject, budget: float, properties: Sequence[str] | None) -> tuple[float, list[str]]:

@@ -33,6 +33,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from specsim import discover
+from specsim.base import recording
 from specsim.base.modules import read
 from specsim.conform import declared, rules
 from specsim.conform.subject import Subject
@@ -65,6 +66,7 @@ def names(folder: str) -> list[str]:
 
 def find(name: str) -> ModuleType:
     """Return the module of an adapter, exhibit, rule, scheme or process of that name, or of the file at that path."""
+    recording.start()
     if name.endswith(".py"):
         return read(Path(name), "subject")
     # Folders of the judge, then specsim's own families.

@@ -95,4 +95,6 @@ def merged(first: Report, second: Report) -> Report:
         complete=first.complete if second.interrupted else second.complete,
         resemblance=second.resemblance or first.resemblance,
         seconds=first.seconds + second.seconds,
+        loaded=tuple(dict.fromkeys([*first.loaded, *second.loaded])),
+        asked=tuple(dict.fromkeys([*first.asked, *second.asked])),
     )

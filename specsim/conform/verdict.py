@@ -98,7 +98,8 @@ class Report(NamedTuple):
     complete: bool = True  # False: the budget ran out, or it was interrupted, before every property had its turn
     resemblance: Resemblance | None = None  # of a convicted subject
     seconds: float = 0.0  # charged to it: those in which it had no processor do not count
-    loaded: tuple[str, ...] = ()  # files of modules that were imported while it was judged
+    loaded: tuple[str, ...] = ()  # files that were imported, run or read while it was judged
+    asked: tuple[str, ...] = ()  # what its code asked for answers that no file holds: processes, servers
 
     @property
     def outcome(self) -> Outcome:

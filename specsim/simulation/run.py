@@ -20,11 +20,12 @@ from specsim.base.unknown import unknown
 from specsim.base.warned import warn
 from specsim.discover import Rule
 from specsim.simulation.blocks import ready
+from specsim.simulation.checkpoints import Checkpoint, continued, store
 from specsim.simulation.decode_loop import Setup, setup
 from specsim.simulation.rounds import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
 from specsim.simulation.toys.models import Automaton
-from specsim.simulation.trace import SOURCE, Trace, changed_source, load, merge_traces, same_settings, save
+from specsim.simulation.trace import SOURCE, Trace, merge_traces
 from specsim.types import Array
 
 BACKENDS = ("numpy", "jax")
@@ -216,8 +217,10 @@ def simulate_setup(
     job = Job(ready(run, pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
     path = None if checkpoint is None else check_writable(Path(checkpoint))
     rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
+    modules = (run.rule, *([] if step is None else [discover.find("step", step)]))
+    kept = None if path is None else Checkpoint(path, force, modules)
     with nullcontext() if path is None else locked(path):
-        return _pooled(job, sequences, rounds, path, force, progress or (lambda share, so_far: None))
+        return _pooled(job, sequences, rounds, kept, progress or (lambda share, so_far: None))
 
 
 def _written(params: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -230,36 +233,12 @@ def _amount(value: int, name: str, least: int) -> int:
     return check.integer(value, name, least, MAX_BLOCKS)
 
 
-def _check_blocks(done: Trace, job: Job, path: Path) -> None:
-    """Raise ValueError unless a checkpoint counts blocks of the run's depth, and its number for every sequence."""
-    columns = done.kept.shape[1]
-    if columns != job.loop.depth + 1:
-        raise ValueError(f"checkpoint {path} counts blocks that kept 0..{columns - 1} drafts, not 0..{job.loop.depth}")
-    counted = done.kept.sum(axis=1)
-    if job.blocks is not None and (counted != job.blocks).any():
-        wrong = int(np.flatnonzero(counted != job.blocks)[0])
-        raise ValueError(
-            f"checkpoint {path} has {counted[wrong]} blocks of sequence {done.sequences[wrong]}; all have {job.blocks}"
-        )
-
-
-def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force: bool, progress: Progress) -> Trace:
+def _pooled(job: Job, sequences: range, rounds: Rounds, checkpoint: Checkpoint | None, progress: Progress) -> Trace:
     """Run shard after shard, save the checkpoint after each, and return the trace of all sequences."""
-    # Continue from the checkpoint, unless it was made with other source code.
+    # Continue from the checkpoint.
     done, missing = None, list(sequences)
-    if path is not None and path.is_file() and not force:
-        done = load(path)
-        if changed := changed_source(done, job.settings):
-            warn(
-                f"checkpoint {path} is begun anew: the source of {' and '.join(changed)} has changed since it was made"
-            )
-            done = None
-    if path is not None and done is not None:
-        same_settings(done, job.settings, f"checkpoint {path} is of another simulation")
-        _check_blocks(done, job, path)
+    if checkpoint is not None and (done := continued(checkpoint, job, sequences)) is not None:
         finished = set(done.sequences.tolist())
-        if foreign := finished - set(sequences):
-            raise ValueError(f"checkpoint {path} holds sequence {min(foreign)}, which is not in {sequences}")
         missing = [s for s in sequences if s not in finished]
         progress(0.0 if missing else 1.0, done)
     # Shards are smaller where trees read many rows at a time; look-ups read none.
@@ -273,8 +252,11 @@ def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force
 
             new = shard(job, part, rounds, report, pool)
             done = new if done is None else merge_traces(done, new)
-            if path is not None:
-                save(done, path)
+            if checkpoint is not None:
+                store(done, checkpoint)
             progress((i + 1) / len(todo), done)
+    # What the settings cannot hold is said.
+    if checkpoint is not None and (unknown_part := source.unknown_of(checkpoint.modules)):
+        warn(f"checkpoint {checkpoint.path}: {unknown_part}")
     assert done is not None
     return done

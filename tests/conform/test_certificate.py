@@ -12,7 +12,7 @@ import pytest
 from helpers.authors import MINE, RIGHT, WRONG, written
 from helpers.authors import conform as run
 
-from specsim.conform import Report, Verdict, certificate, registry
+from specsim.conform import Report, Verdict, certificate, hashes, registry
 
 # A second subject, of another name.
 OTHER = """
@@ -135,7 +135,7 @@ def edited(held: Path, change: Any) -> None:
     said = json.loads(held.read_text())
     del said["digest"]
     change(said)
-    held.write_text(json.dumps(said | {"digest": certificate._digest(said)}))
+    held.write_text(json.dumps(said | {"digest": hashes.digest(said)}))
 
 
 def twice(text: str, line: str, other: str) -> str:

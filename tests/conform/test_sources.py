@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -10,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers import hidden_code
 from helpers.authors import RIGHT, conform
 
 from specsim.base.modules import imported_names, read
@@ -218,3 +221,73 @@ def test_names_of_files_are_the_same_on_every_machine(tmp_path: Path) -> None:
         "a.b.c",
     ]
     assert sys.modules.keys().isdisjoint({"a", "a.e"}), "nothing is imported to find out"
+
+
+@pytest.mark.parametrize("way", hidden_code.WAYS)
+def test_code_that_no_statement_names_is_hashed(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each was certified once, and the certificate held after the engine was made wrong."""
+    engine = "engine_by_" + "".join(letter if letter.isalpha() else "_" for letter in way)
+    file = own(tmp_path, f"{engine}.py", hidden_code.RIGHT_ENGINE)
+    text = hidden_code.WAYS[way].replace("'ENG' + 'INE'", f"{engine[:6]!r} + {engine[6:]!r}").replace("ENGINE", engine)
+    text += VERIFY.format(inside="pass", residual="left") + SUBJECT.format(function="verify")
+    mine = own(tmp_path, "mine.py", text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    held = str(tmp_path / "held.json")
+    status, said = conform(str(mine), *QUICK, "--certificate", held)
+    assert (status, json.loads(Path(held).read_text())["sources"].keys()) == (0, {"mine.py", file.name}), said
+    status, said = conform(str(mine), "--check", held)
+    assert (status, file.name in said) == (0, True), said
+    file.write_text(hidden_code.WRONG_ENGINE)
+    status, said = conform(str(mine), "--check", held)
+    assert (status, "another source of" in said, file.name in said) == (2, True, True), said
+
+
+def test_what_a_certificate_cannot_cover_is_said(tmp_path: Path) -> None:
+    """The answer of a process is in no file."""
+    text = RESIDUAL + f"import subprocess\nsubprocess.run([{sys.executable!r}, '-c', ''], check=True)\n"
+    mine = own(
+        tmp_path,
+        "mine.py",
+        text + VERIFY.format(inside="pass", residual="residual") + SUBJECT.format(function="verify"),
+    )
+    held = str(tmp_path / "held.json")
+    for words in (("--certificate", held, *QUICK), ("--check", held)):
+        status, said = conform(str(mine), *words)
+        assert (status, "not hashed: the code asked another process, whose answers no file holds" in said) == (0, True)
+
+
+def test_data_that_a_verifier_reads_is_hashed(tmp_path: Path) -> None:
+    """It was judged with one file, and the certificate held with another."""
+    data = own(tmp_path, "scale.json", "[1.0]")
+    lines = (
+        "import json, pathlib\ndef left(p, q):\n    text = (pathlib.Path(__file__).parent / 'scale.json').read_text()\n"
+    )
+    lines += "    return (p - q * json.loads(text)[0]).clip(0) / (p - q * json.loads(text)[0]).clip(0).sum()\n"
+    text = lines + VERIFY.format(inside="pass", residual="left") + SUBJECT.format(function="verify")
+    mine, held = own(tmp_path, "mine.py", text), str(tmp_path / "held.json")
+    assert conform(str(mine), *QUICK, "--certificate", held)[0] == 0
+    assert conform(str(mine), "--check", held)[0] == 0
+    data.write_text("[0.5]")
+    status, said = conform(str(mine), "--check", held)
+    assert (status, "another source of scale.json" in said) == (2, True)
+
+
+def test_a_certificate_is_checked_in_another_process(tmp_path: Path) -> None:
+    """There nothing is known of what the subject read while it was judged."""
+    (tmp_path / "data").mkdir()
+    file = own(tmp_path / "data", "engine.txt", hidden_code.RIGHT_ENGINE)
+    lines = hidden_code.PATH + "def left(p, q):\n    names = {}\n"
+    lines += "    exec((HERE / 'data' / 'engine.txt').read_text(), names)\n    return names['residual'](p, q)\n"
+    text = lines + VERIFY.format(inside="pass", residual="left") + SUBJECT.format(function="verify")
+    mine, held = own(tmp_path, "mine.py", text), str(tmp_path / "held.json")
+    assert conform(str(mine), *QUICK, "--certificate", held)[0] == 0
+    command = [sys.executable, "-m", "specsim", "conform", str(mine), "--check", held]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def checked() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    same = checked()
+    assert (same.returncode, "engine.txt" in same.stdout) == (0, True), same.stderr
+    file.write_text(hidden_code.WRONG_ENGINE)
+    assert (checked().returncode, "another source of engine.txt" in checked().stderr) == (2, True)

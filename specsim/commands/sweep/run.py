@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from specsim.base import check, limits
+from specsim.base import check, limits, source
 from specsim.base.locks import locked
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import form_of
@@ -22,6 +22,7 @@ from specsim.commands.sweep import pools, shown, store
 from specsim.commands.sweep.gather import Chunk, chunks, gather
 from specsim.commands.sweep.options import Sweep
 from specsim.commands.sweep.study import Study, key, made_with, point, points, read
+from specsim.commands.sweep.work import LATE, UNKNOWN
 from specsim.simulation.shards import CORES
 
 # Seconds between two parts: rows that a killed process has finished since the last part are computed again.
@@ -79,8 +80,8 @@ def run(options: Sweep) -> tuple[str, bool]:
         partial(pools.processes, workers) if options.scheduler is None else partial(pools.cluster, options.scheduler)
     )
     with locked(options.out):
-        missing, anew = _missing(options, study, order)
-        outcome = made(study, options.out, order, missing, opened, forget=options.force)._replace(anew=anew)
+        work = _missing(options, study, order)
+        outcome = made(study, options.out, order, work.missing, opened, forget=work.forget)._replace(anew=work.anew)
     # The query, JSON, or a summary.
     if options.show is not None and outcome.complete:
         return shown.rows(options.out, options.show, form), True
@@ -91,21 +92,35 @@ def run(options: Sweep) -> tuple[str, bool]:
     return shown.summary(options.out, outcome), outcome.complete
 
 
-def _missing(options: Sweep, study: Study, order: Sequence[str]) -> tuple[list[int], str]:
-    """Return the places of points to compute, and why some that are there are computed again."""
-    # With --force all of them.
+class Work(NamedTuple):
+    """The places of points to compute, why some are computed again, and whether rows in the file count for nothing."""
+
+    missing: list[int]
+    anew: str = ""
+    forget: bool = False
+
+
+def _missing(options: Sweep, study: Study, order: Sequence[str]) -> Work:
+    """Return the work that is left, and why some of it is done again."""
+    # With --force all of it.
+    everything = list(range(len(order)))
     if options.force:
         store.remove_parts(options.out)
-        return list(range(len(order))), ""
+        return Work(everything, forget=True)
     # Without, those that the file does not have; rows of changed source count as missing.
     there = store.held(options.out, study.kind)
     stale = store.stale(there, study, frozenset(order), options.out)
     missing = [i for i, row_key in enumerate(order) if row_key not in there.keys]
+    # A file that a rule reads only while it runs is in no key: all rows are made again.
+    if late := source.changed(store.read_late(there)):
+        store.remove_parts(options.out)
+        words = f"{' and '.join(late)}, which a rule reads, has changed"
+        return Work(everything, f"{counted(len(there.keys), 'row')} made anew: {words}", forget=True)
     # Why rows are computed again: sources that have changed.
     now = made_with(study)
     changed = [name for name in now if there.sources.get(name) != now[name]]
     names = " and ".join(changed) or "what made them"
-    return missing, f"{counted(len(stale), 'row')} made anew: the source of {names} has changed" if stale else ""
+    return Work(missing, f"{counted(len(stale), 'row')} made anew: the source of {names} has changed" if stale else "")
 
 
 def made(
@@ -124,6 +139,7 @@ def made(
     # Outputs wait in a buffer, and are written about once a second.
     start, sources = time.monotonic(), made_with(study)
     buffer: list[dict[str, Any]] = []
+    unknown: set[str] = set()
     written = start
 
     def flush() -> None:
@@ -138,6 +154,11 @@ def made(
 
         def keep(chunk: Chunk, outputs: list[dict[str, Any]]) -> None:
             """Put finished rows into the buffer, and write it once a second."""
+            for output in outputs:
+                # A worker of another machine has files that are not here.
+                late = output.pop(LATE, {})
+                sources.update({store.LATE + path: digest for path, digest in late.items() if Path(path).is_file()})
+                unknown.add(output.pop(UNKNOWN, ""))
             buffer.extend(
                 {"key": order[i], **point(study, i), **output} for i, output in zip(chunk, outputs, strict=True)
             )
@@ -154,6 +175,9 @@ def made(
             pass
         finally:
             flush()
+    # What no key can hold is said.
+    for words in sorted(unknown - {""}):
+        typer.echo(f"note: {words}", err=True)
     # One file of all rows.
     before = len(order) - len(missing)
     table = store.merge(out, study.kind, order, sources, anew=forget) if store.parts(out).is_dir() else None

@@ -22,6 +22,8 @@ with extras.needed("specsim sweep"):
     from pyarrow import parquet
 
 REMEDY = "give another --out, or --force to replace it"
+# Begins the names of sources that a rule read only while it ran; their paths follow.
+LATE = "read: "
 # A table of pyarrow, which has no types.
 Table = Any
 
@@ -101,6 +103,11 @@ def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
     return Held(table, frozenset(table.column("key").to_pylist()), tuple(files), sources)
 
 
+def read_late(there: Held) -> dict[str, str]:
+    """Return the files that rules read only while they made these rows, with their hashes."""
+    return {name[len(LATE) :]: str(digest) for name, digest in there.sources.items() if name.startswith(LATE)}
+
+
 def stale(there: Held, study: Study, keys: frozenset[str], out: Path) -> frozenset[str]:
     """Return the inputs, as digests, of rows of the study that a source which has changed since has made.
 
@@ -143,7 +150,9 @@ def merge(
         first.setdefault(key, i)
     rows = [first[key] for key in order if key in first]
     table = all_rows.take(arrow.array(rows, arrow.int64())).combine_chunks()
-    write_bytes(out, _bytes(table.replace_schema_metadata(mark(kind, len(rows) == len(order), sources))))
+    late = {LATE + name: digest for name, digest in read_late(there).items()}
+    marks = mark(kind, len(rows) == len(order), {**sources, **late})
+    write_bytes(out, _bytes(table.replace_schema_metadata(marks)))
     remove_parts(out, [path for path in there.files if path != out])
     return table
 

@@ -7,15 +7,32 @@ import os
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
+from specsim.base import source
+from specsim.base.modules import own_rule
 from specsim.commands.errors import sentence
 from specsim.commands.sweep import kinds
+from specsim.commands.sweep.inputs import RULE_FILE
+
+# Outputs that are no columns: files which rules read only while they ran, with their hashes; and, in
+# words, what no hash covers.
+LATE, UNKNOWN = "files read late", "not hashed"
 
 
 def computed(kind: str, points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the outputs of each point; `refused` says why a point has none."""
-    return [_outputs(kind, point) for point in points]
+    outputs = [_outputs(kind, point) for point in points]
+    modules = own_rules(points)
+    aside = {LATE: source.read_late(modules), UNKNOWN: source.unknown_of(modules)}
+    return [{**output, **aside} for output in outputs] if any(aside.values()) else outputs
+
+
+def own_rules(points: Sequence[Mapping[str, Any]]) -> list[ModuleType]:
+    """Return the modules of the rule files that points name."""
+    names = {value: None for point in points for value in point.values() if str(value).endswith(RULE_FILE)}
+    return [module for name in names if (module := own_rule(name)) is not None]
 
 
 def _outputs(kind: str, point: Mapping[str, Any]) -> dict[str, Any]:

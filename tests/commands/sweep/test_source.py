@@ -102,6 +102,43 @@ def test_a_config_that_changed_is_new_work(tmp_path: Path, invoked: Callable[...
     assert abs(found[1][1] - found[0][1]) > 0.1
 
 
+LATE = """
+import importlib, json, pathlib
+from specsim.verify.step.recursive import *
+THEOREM = 'open'
+def of():
+    return importlib.import_module(json.loads((pathlib.Path(__file__).parent / "c.json").read_text()))
+def prepare(p, q, num_drafts): return of().prepare(p, q, num_drafts)
+def verify(plan, drafts, u): return of().verify(plan, drafts, u)
+def transition(plan, drafts): return of().transition(plan, drafts)
+def acceptance(plan): return of().acceptance(plan)
+"""
+
+
+def test_what_a_rule_reads_only_while_it_runs_is_new_work(tmp_path: Path, invoked: Callable[..., Any]) -> None:
+    """0.64 of the old file once, where 0.416 is right: no key can hold what is read after it was made."""
+    study_file(tmp_path, STUDY)
+    (tmp_path / "mine.py").write_text(LATE, encoding="utf-8")
+    (tmp_path / "c.json").write_text('"specsim.verify.step.recursive"')
+    assert invoked("sweep", "study.toml").exit_code == 0
+    assert "2 of 2 rows\n" in invoked("sweep", "study.toml").stdout
+    (tmp_path / "c.json").write_text('"specsim.verify.step.naive"')
+    again = invoked("sweep", "study.toml")
+    assert again.stdout.startswith("2 rows made anew: c.json, which a rule reads, has changed\n")
+    assert [row["acceptance"] for row in rows_of(tmp_path / "rows.parquet")] == pytest.approx([0.26, 0.416])
+    assert "2 of 2 rows\n" in invoked("sweep", "study.toml").stdout
+
+
+def test_a_rule_that_asks_a_process_is_said(tmp_path: Path, invoked: Callable[..., Any]) -> None:
+    study_file(tmp_path, STUDY)
+    asks = f"import subprocess\nsubprocess.run([{sys.executable!r}, '-c', ''], check=True)\n"
+    (tmp_path / "mine.py").write_text(asks + RULE.format(name="recursive", family="step"), encoding="utf-8")
+    ended = invoked("sweep", "study.toml")
+    assert ended.stderr.endswith(
+        "\nnote: another process was asked by a rule: if the answers change, nothing is made anew\n"
+    )
+
+
 def test_a_package_that_changed_is_new_work(
     tmp_path: Path, invoked: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

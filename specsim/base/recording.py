@@ -1,0 +1,234 @@
+"""Files that a user's code reads and runs, recorded while it does so: imports by computed names, exec, opened data.
+
+An audit hook of Python sees every open, exec and load of a library. The file whose code asked for it
+is the *owner*: the nearest frame that is neither Python's, nor installed, nor specsim's. An
+installed package reads for itself while it is imported, and for its caller in every other call.
+Not seen: files that compiled code opens by itself, environment variables, and what other processes
+and servers answer; of the last two it is recorded that they are asked.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+PACKAGE = Path(__file__).resolve().parents[1]
+# Adapters are code of the judged subject, although they lie in the package.
+ADAPTERS = PACKAGE / "conform" / "adapters"
+# Folders of the system, and parts of paths that are caches: what is in them changes with the machine.
+SYSTEM = tuple(Path(folder) for folder in ("/proc", "/sys", "/dev", "/etc", "/run"))
+CACHES = frozenset({"__pycache__", ".cache", ".triton", ".nv"})
+# Events that ask others for an answer, and what these are in words.
+OTHERS = {
+    "subprocess.Popen": "another process",
+    "os.system": "another process",
+    "os.posix_spawn": "another process",
+    "os.fork": "another process",
+    "os.forkpty": "another process",
+    "socket.connect": "a server",
+}
+# Owner -> files that its code ran or read, in order; owner -> others that it asked, in words.
+_USED: dict[str, dict[str, None]] = {}
+_ASKED: dict[str, dict[str, None]] = {}
+_STARTED: list[bool] = []
+
+
+class Mark(NamedTuple):
+    """What was recorded before: pairs of owners and what they used; and the owners that were on the stack."""
+
+    known: frozenset[tuple[str, str]]
+    callers: frozenset[str]
+
+
+def start() -> None:
+    """Begin to record; a hook stays until the process ends, and processes that are forked inherit it."""
+    if not _STARTED:
+        _STARTED.append(True)
+        # Python reads a file of its own for it: not inside of the hook.
+        libraries()
+        sys.addaudithook(_hear)
+
+
+def used_by(files: Iterable[str | Path]) -> list[Path]:
+    """Return the files that these, and those that they ran, have run or read so far."""
+    found, waiting = dict[str, None](), [*map(resolved, map(str, files))]
+    while waiting:
+        for file in list(_USED.get(waiting.pop(), ())):
+            if file not in found:
+                found[file] = None
+                waiting.append(file)
+    return [Path(file) for file in found]
+
+
+def asked_by(files: Iterable[str | Path]) -> list[str]:
+    """Return what code of these files has asked for answers that no file holds: processes and servers, in words."""
+    return list(dict.fromkeys(words for file in map(resolved, map(str, files)) for words in list(_ASKED.get(file, ()))))
+
+
+def mark() -> Mark:
+    """Return what `used_since` leaves out: all until now, and later what the callers of this function do."""
+    return Mark(frozenset(_pairs(_USED) + _pairs(_ASKED)), frozenset(_owners(sys._getframe(1))))
+
+
+def used_since(before: Mark) -> tuple[list[Path], list[str]]:
+    """Return the files that were used since, and what was asked of others, in words, each once."""
+    files, asked = (
+        list(
+            dict.fromkeys(
+                what
+                for owner, what in _pairs(table)
+                if owner not in before.callers and (owner, what) not in before.known
+            )
+        )
+        for table in (_USED, _ASKED)
+    )
+    return [Path(file) for file in files], asked
+
+
+@contextmanager
+def imports_named() -> Iterator[None]:
+    """Record every module that is asked for by its name: one that is in sys.modules runs no code again."""
+    by_statement, by_function = builtins.__import__, importlib.import_module
+
+    def imported(name: str, *more: Any, **named: Any) -> Any:
+        """Import as the statement does, and record the file."""
+        module = by_statement(name, *more, **named)
+        _note(sys.modules.get(name, module))
+        return module
+
+    def import_module(name: str, package: str | None = None) -> Any:
+        """Import as `importlib.import_module` does, and record the file."""
+        module = by_function(name, package)
+        _note(module)
+        return module
+
+    builtins.__import__, importlib.import_module = imported, import_module
+    try:
+        yield
+    finally:
+        builtins.__import__, importlib.import_module = by_statement, by_function
+
+
+@lru_cache(maxsize=1 << 14)
+def is_own(file: str) -> bool:
+    """Return whether code of a file is the user's: neither Python's, nor installed, nor specsim's."""
+    if not file or file.startswith("<"):
+        return False
+    path = Path(file).resolve()
+    if _is_installed(path) or any(library in path.parents for library in libraries()):
+        return False
+    return PACKAGE not in path.parents or ADAPTERS in path.parents
+
+
+@lru_cache
+def libraries() -> tuple[Path, ...]:
+    """Return the folders of the standard library."""
+    return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
+
+
+def resolved(file: str) -> str:
+    """Return the one name by which a file is recorded, links followed."""
+    return os.path.realpath(file)
+
+
+def _is_installed(path: Path) -> bool:
+    """Return whether a file is in a folder of installed packages."""
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+
+
+def _hear(event: str, args: tuple[Any, ...], is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+    """Record an event of Python: a file that is opened to be read, run, or loaded as a library."""
+    # Names of this module are gone when Python ends.
+    if is_ending():
+        return
+    if event == "exec":
+        _record(getattr(args[0], "co_filename", None), is_code=True)
+    elif event == "open" and _reads(args[1], args[2]):
+        _record(args[0], is_code=False)
+    elif event == "import":
+        _record(args[1], is_code=True)
+    elif event in ("ctypes.dlopen", "sqlite3.connect"):
+        _record(args[0], is_code=event == "ctypes.dlopen")
+    elif event in OTHERS and (owner := _owner()):
+        _ASKED.setdefault(owner, {})[OTHERS[event]] = None
+
+
+def _reads(mode: Any, flags: Any) -> bool:
+    """Return whether a file is opened to be read, by its mode, or by the flags of `os.open`."""
+    if isinstance(mode, str):
+        return "r" in mode or "+" in mode
+    return isinstance(flags, int) and flags & (os.O_WRONLY | os.O_CREAT) == 0
+
+
+def _record(file: Any, *, is_code: bool) -> None:
+    """Record that the code which is running now uses a file."""
+    if isinstance(file, bytes):
+        file = os.fsdecode(file)
+    if not isinstance(file, str | os.PathLike) or not (path := os.fspath(file)) or str(path).startswith("<"):
+        return
+    owner = _owner()
+    if owner is not None:
+        used = _source(resolved(str(path)))
+        if used != owner and (is_code or not _is_of_machine(Path(used))):
+            _USED.setdefault(owner, {})[used] = None
+
+
+def _source(path: str) -> str:
+    """Return the source of compiled bytecode, and any other file as it is."""
+    if path.endswith(".pyc") and "__pycache__" in path:
+        try:
+            return importlib.util.source_from_cache(path)
+        except ValueError:
+            return path
+    return path
+
+
+def _is_of_machine(path: Path) -> bool:
+    """Return whether a file is of the system, or of a cache."""
+    return not CACHES.isdisjoint(path.parts) or any(folder in path.parents for folder in SYSTEM)
+
+
+def _owner() -> str | None:
+    """Return the file of the user's code that is running; None if none is, or an installed package is imported."""
+    owner = next(_owners(sys._getframe(1)), None)
+    if owner is None and threading.current_thread() is not threading.main_thread():
+        # A pool's thread has no frame of whoever waits for it in another thread.
+        waiting = (next(_owners(frame), None) for frame in sys._current_frames().values())
+        owner = next((file for file in waiting if file is not None), None)
+    return owner
+
+
+def _owners(frame: FrameType | None) -> Iterator[str]:
+    """Yield the files of the user's code on a stack, the innermost first, up to an import of an installed package."""
+    while frame is not None:
+        # Code that was made of a text belongs to the file whose names it uses.
+        for file in (frame.f_code.co_filename, frame.f_globals.get("__file__")):
+            if isinstance(file, str) and is_own(file):
+                yield resolved(file)
+                break
+        if frame.f_code.co_name == "<module>" and _is_installed(Path(frame.f_code.co_filename)):
+            return
+        frame = frame.f_back
+
+
+def _pairs(table: dict[str, dict[str, None]]) -> list[tuple[str, str]]:
+    """Return the pairs of owners and what they used."""
+    return [(owner, what) for owner, used in list(table.items()) for what in list(used)]
+
+
+def _note(module: Any) -> None:
+    """Record the file of a module that the code which is running now asked for."""
+    file = getattr(module, "__file__", None)
+    if isinstance(file, str) and is_own(file):
+        _record(file, is_code=True)
