@@ -20,6 +20,7 @@ from specsim.commands.errors import sentence
 from specsim.commands.json_form import interval, json_answer, made_here
 from specsim.commands.options import form_of
 from specsim.commands.simulate import Simulate
+from specsim.commands.simulate_doubt import disagreement
 from specsim.exact.chain import expected_tokens
 from specsim.report.forms import Cell, Number, Table, page
 from specsim.simulation.chain_of_blocks import chain_of, drafted
@@ -37,8 +38,6 @@ SUMMED = 2**16
 # Confidence level of the intervals.
 LEVEL = 0.99
 KINDS = ("law:1/2,.3,.2", "markov:FILE.npy", "text:FILE:ORDER", "mixture:WEIGHTS.npy:LAWS.npy", "recorded:ROWS.npy")
-# Expected number of an event that nevertheless does not occur in a run with probability 1e-15.
-RARE = 35.0
 # Nodes of the largest tree.
 MAX_NODES = 4096
 
@@ -196,23 +195,6 @@ def run(options: Simulate) -> tuple[str, bool]:
     if form == "json":
         return json_answer("specsim/simulate", made_here() | numbers), finished
     return page(lines(numbers), form), finished
-
-
-def disagreement(numbers: dict[str, Any], depth: int) -> str:
-    """Return in words that the exact tau lies far outside the measured interval; "" where it does not.
-
-    Far is a whole interval beyond its end, nearly 8 standard errors, and more than events too rare for the run explain.
-    """
-    tau, exact, blocks = numbers["tau"], numbers["tau_exact"], numbers["blocks"]
-    if exact is None or tau["low"] is None or not blocks:
-        return ""
-    slack = tau["high"] - tau["low"] + RARE * (depth + 1) / blocks
-    if tau["low"] - slack <= exact <= tau["high"] + slack:
-        return ""
-    return (
-        f"the exact tau {exact:.4f} lies far outside the measured {tau['low']:.4f} .. {tau['high']:.4f}: "
-        "`verify` of the rule does not do what its `transition` or `acceptance` states; try `specsim check`"
-    )
 
 
 def _note(message: Warning | str, *place: Any, **more: Any) -> None:

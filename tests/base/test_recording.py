@@ -114,3 +114,16 @@ def test_processes_and_servers_that_are_asked_are_said(tmp_path: Path) -> None:
     quiet = modules.own_rule(rule(tmp_path, "", "quiet"))
     assert quiet is not None
     assert source.unknown_of([quiet]) == ""
+
+
+def test_code_of_a_cache_counts_and_its_data_does_not(tmp_path: Path) -> None:
+    """Code of models is run from caches; other files there come and go."""
+    folder = tmp_path / ".cache"
+    folder.mkdir()
+    (folder / "c.json").write_text("1")
+    (folder / "engine.py").write_text(hidden_code.RIGHT_ENGINE)
+    text = "import runpy\nCACHE = HERE / '.cache'\nrunpy.run_path(str(CACHE / 'engine.py'))\n"
+    text += "(CACHE / 'c.json').read_text()\n"
+    module = modules.own_rule(rule(tmp_path, text))
+    assert module is not None
+    assert [file.name for file in source.files_of(module)] == ["mine.py", "engine.py"]
