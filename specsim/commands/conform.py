@@ -45,8 +45,6 @@ HTML_HELP = "Write the report to this file, as a page that needs no other."
 BADGE_HELP = "Write the outcome to this file as JSON of a badge (shields.io's endpoint)."
 CHECK_HELP = "Is the subject the one of this certificate, and did all --property pass?"
 COUNTS_HELP = "A log in order of time, a JSON object a block: p, q (probabilities of the drafted tokens), kept."
-# Longest line of a --counts log in bytes: two numbers a draft in some 40 bytes, and at most 4,096 drafts a block.
-MOST_BYTES_OF_A_LINE = 1 << 20
 
 
 class ConformCommand(Command):
@@ -191,12 +189,13 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
     """Return the subject's file (None of a log) and a report for each subject; write all files but the page."""
     from specsim.base.files import write_bytes
     from specsim.conform import certificate, ci, registry, report
+    from specsim.conform.counts import counted
     from specsim.conform.output import aside
 
     # Refuse a wrong budget before any work; then judge a log, or every subject of a file.
     _budget(options, 1)
     if options.counts is not None:
-        module, reports = None, [_counted(options.counts, options.false_alarm)]
+        module, reports = None, [counted(options.counts, options.false_alarm)]
         _say(report.text(reports[0]), options)
     else:
         before = frozenset(sys.modules)
@@ -280,16 +279,6 @@ def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
         say=lambda verdict: _say(report.line(verdict), options),
         end=lambda result: _say("\n".join(report.ending(result)), options),
     )
-
-
-def _counted(path: Path, false_alarm: float) -> Any:
-    """Return the report on a log of blocks."""
-    from specsim.base.reading import read_lines
-    from specsim.conform.evidence.bound import judge_counts
-    from specsim.conform.verdict import Report
-
-    lines = read_lines(path, MOST_BYTES_OF_A_LINE)
-    return Report(str(path), (judge_counts(lines, str(path), false_alarm=false_alarm),))
 
 
 def _budget(options: Conform, subjects: int) -> float:
