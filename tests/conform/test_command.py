@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,15 @@ def test_bad_words() -> None:
         assert (status, said) == (3, f"error: budget must be a positive, finite time, got {budget}\n")
     assert "name a subject" in run()[1]
     assert run("--list")[0] == 0
+
+
+@pytest.mark.parametrize("end", ["import os\nos._exit(0)", "import sys\nsys.exit(0)"])
+def test_a_file_that_ends_the_process_is_bad_input(mine: Path, end: str) -> None:
+    """Status 0 passes in CI: in a process of its own, which would end."""
+    mine.write_text(f"{end}\n{MINE.format(law=RIGHT)}")
+    done = subprocess.run([sys.executable, "-m", "specsim", "conform", str(mine)], capture_output=True, check=False)
+    assert done.returncode == 3
+    assert b"cannot be imported: SystemExit" in done.stderr
 
 
 def test_forms(mine: Path, tmp_path: Path) -> None:
