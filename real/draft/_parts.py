@@ -1,4 +1,4 @@
-"""What networks on a target's states are made of: attention that may begin anywhere, a gated layer, frozen ends."""
+"""Parts of networks that read a target's states: attention from any place, a gated layer, frozen ends."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Frozen(NamedTuple):
 
     def three(self, tokens: Tensor) -> Tensor:
         """Embeddings (..., 3 hidden) of three tokens each (..., 3), oldest first; zeros where an id is negative."""
-        found = F.embedding(tokens.clamp(min=0), self.embedding)
-        return torch.where(tokens[..., None] < 0, 0, found).flatten(-2)
+        embedded = F.embedding(tokens.clamp(min=0), self.embedding)
+        return torch.where(tokens[..., None] < 0, 0, embedded).flatten(-2)
 
 
 def weights_of(target: LanguageModel) -> Weights:
@@ -85,7 +85,7 @@ def with_tokens(net: Module, recipe: dict[str, Any]) -> Module:
 
 
 class Look(NamedTuple):
-    """What blocks see of the text before them: keys (b, n, w) of every position, those up to `at` (b or 1, k) shown."""
+    """The text that blocks see: keys (b, n, w) of every position, visible up to `at` (b or 1, k)."""
 
     held: Tensor
     at: Tensor
@@ -114,29 +114,39 @@ class Attention(nn.Module):
         """Keys and values (..., 2 inner) of (..., hidden)."""
         return F.linear(x, self.both)
 
-    def forward(self, x: Tensor, look: Look, own: list[Tensor]) -> Tensor:
-        """What steps (b, k, hidden) find: `own` holds keys (b, k, 2 inner) of the blocks' steps, theirs the last."""
-        wide = _split(F.linear(x, self.query), self.heads)
+    def forward(self, x: Tensor, look: Look, block_keys: list[Tensor]) -> Tensor:
+        """Return the attention's output (b, k, hidden) at steps `x` (b, k, hidden) of the blocks.
+
+        `block_keys` holds keys and values (b, k, 2 inner) of each step of the blocks so far, the last those of `x`.
+        """
+        # Scores (b, heads, k, n) of the text's places; a block sees none after its start.
+        queries = _split(F.linear(x, self.query), self.heads)
         keys, values = _split(look.held, 2, self.heads).unbind(-3)
         slope = 0.5 ** torch.arange(1, self.heads + 1, device=x.device).to(x.dtype)[:, None, None]
         places = torch.arange(look.held.shape[1], device=x.device)
         behind = (look.at[:, :, None] - places)[:, None]  # (b or 1, 1, k, n)
-        scores = torch.einsum("bkhd,bnhd->bhkn", wide, keys) / wide.shape[-1] ** 0.5
-        scores = (scores - slope * (behind + len(own))).masked_fill(behind < 0, -torch.inf)
-        if own:
-            mine, worth = _split(torch.stack(own, 2), 2, self.heads).unbind(-3)  # (b, k, steps, h, d)
-            ages = torch.arange(len(own) - 1, -1, -1, device=x.device).to(x.dtype)
-            near = torch.einsum("bkhd,bkshd->bhks", wide, mine) / wide.shape[-1] ** 0.5 - slope * ages
-            share = torch.cat([scores, near], -1).softmax(-1)
-            found = torch.einsum("bhkn,bnhd->bkhd", share[..., : len(places)], values)
-            found = found + torch.einsum("bhks,bkshd->bkhd", share[..., len(places) :], worth)
-        else:
-            found = torch.einsum("bhkn,bnhd->bkhd", scores.softmax(-1), values)
-        return F.linear(found.flatten(-2), self.out)
+        scores = torch.einsum("bkhd,bnhd->bhkn", queries, keys) / queries.shape[-1] ** 0.5
+        scores = (scores - slope * (behind + len(block_keys))).masked_fill(behind < 0, -torch.inf)
+        if not block_keys:
+            attended = torch.einsum("bhkn,bnhd->bkhd", scores.softmax(-1), values)
+            return F.linear(attended.flatten(-2), self.out)
+
+        # Scores (b, heads, k, steps) of the block's steps; the step itself is at distance 0.
+        stacked = torch.stack(block_keys, 2)
+        step_keys, step_values = _split(stacked, 2, self.heads).unbind(-3)  # (b, k, steps, h, d)
+        ages = torch.arange(len(block_keys) - 1, -1, -1, device=x.device).to(x.dtype)
+        step_scores = torch.einsum("bkhd,bkshd->bhks", queries, step_keys)
+        step_scores = step_scores / queries.shape[-1] ** 0.5 - slope * ages
+
+        # One softmax over the text's places and the block's steps together.
+        shares = torch.cat([scores, step_scores], -1).softmax(-1)
+        attended = torch.einsum("bhkn,bnhd->bkhd", shares[..., : len(places)], values)
+        attended = attended + torch.einsum("bhks,bkshd->bkhd", shares[..., len(places) :], step_values)
+        return F.linear(attended.flatten(-2), self.out)
 
 
 def _split(x: Tensor, *sizes: int) -> Tensor:
-    """The last axis as several, the last of them what is left."""
+    """Split the last axis into axes of these sizes and a last one of the rest."""
     return x.reshape(*x.shape[:-1], *sizes, -1)
 
 

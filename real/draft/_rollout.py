@@ -1,7 +1,7 @@
 """Drafters that read the target's states: one network, along a text at many block starts at once, or in the loop.
 
 A block begins after place u of the text: the token there is known and read by nobody yet, so the newest state that the
-target has told is the one *before* it. That state is called `before[u]`, zeros at the first place. Step j of the block
+target has made is the one *before* it. That state is called `before[u]`, zeros at the first place. Step j of the block
 reads the token at u + j, and gives a law to the one at u + 1 + j.
 """
 
@@ -28,14 +28,15 @@ from specsim.base.arrays import at as entry
 
 
 class Step(NamedTuple):
-    """A step of blocks: what the head reads (b, k, hidden), what the next step is given, and keys (b, k, w) of its own.
+    """A step of blocks: `read` (b, k, hidden) is the input of the target's head.
 
-    `carried` is the state of the next step's input; `own` what its attention sees of this block.
+    `carried` (b, k, hidden) is the state that the next step reads; `block_keys`, each (b, k, w),
+    are the attention's keys of the block's steps so far.
     """
 
     read: Tensor
     carried: Tensor
-    own: list[Tensor]
+    block_keys: list[Tensor]
 
 
 class Network(Protocol):
@@ -51,7 +52,7 @@ class Network(Protocol):
     def keys(self, three: Tensor, before: Tensor) -> Tensor:
         """Keys (b, m, w) of places of the text, from the tokens that end there (b, m, 3 hidden) and `before`."""
 
-    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> Step:
+    def step(self, j: int, three: Tensor, carried: Tensor, block_keys: list[Tensor], look: Look) -> Step:
         """Step j of blocks at k places: tokens (b, k, 3 hidden), `before` of the block or what step j - 1 carried."""
 
 
@@ -89,11 +90,14 @@ def rolled(net: Any, ends: Frozen, tokens: Tensor, before: Tensor, at: Tensor, g
         Of shapes (b, k, ...).
     """
     three = ends.three(triples(tokens))
-    look, carried = Look(net.keys(three, before), at[None]), before[:, at]
-    own: list[Tensor] = []
+    look = Look(net.keys(three, before), at[None])
+    carried = before[:, at]
+    block_keys: list[Tensor] = []
     for j in range(gamma):
-        step = net.step(j, three[:, (at + j).clamp(max=tokens.shape[1] - 1)], carried, own, look)
-        carried, own = step.carried, step.own
+        # Steps past the end of the text read its last token again.
+        places_of_step = (at + j).clamp(max=tokens.shape[1] - 1)
+        step = net.step(j, three[:, places_of_step], carried, block_keys, look)
+        carried, block_keys = step.carried, step.block_keys
         yield step
 
 
@@ -145,7 +149,7 @@ def places(length: int, count: int, gamma: int, rng: torch.Generator) -> Tensor:
 
 
 def check_steps(net: Any, gamma: int) -> None:
-    """ValueError if blocks may not be that long."""
+    """Raise ValueError if the network has no heads for blocks of gamma drafts."""
     if net.steps is not None and gamma > net.steps:
         raise ValueError(f"gamma={gamma} is too long: the drafter has heads for {net.steps} drafts")
 
@@ -154,18 +158,27 @@ def check_steps(net: Any, gamma: int) -> None:
 def _along(
     net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
+    """The drafter's probabilities (T, gamma) of the text's tokens, as `Drafter.along`; all blocks at once."""
     check_steps(net, gamma)
-    ends, net = frozen(target, net.hidden, net.tokens), deepcopy(net).to(target.device, target.dtype)
+    ends = frozen(target, net.hidden, net.tokens)
+    net = deepcopy(net).to(target.device, target.dtype)
+
+    # The target's state before each place of prompt and text.
     tokens = readable(target, torch.tensor([prompt + text], device=target.device))
     states = full_states(target, tokens[0], (layer,))[1][None, :, 0]
+
+    # One block begins at each token of the text.
     at = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
     seen = seen_along(target, prompt, text, warping)
     q = np.zeros((len(text), gamma))
-    for i, step in enumerate(rolled(net, ends, tokens, shifted(states), at, min(gamma, len(text)))):
-        left = len(text) - i  # starts whose draft i is within the text
-        law = probabilities(ends.logits(step.read[0, :left]), warping, None if seen is None else seen[i:])
-        own = entry(law, torch.tensor(text[i:], device=target.device))
-        q[:left, i] = own.double().cpu().numpy()
+    steps = rolled(net, ends, tokens, shifted(states), at, min(gamma, len(text)))
+    for i, step in enumerate(steps):
+        # Draft i of the last i blocks would be past the end of the text.
+        count = len(text) - i
+        seen_before = None if seen is None else seen[i:]
+        law = probabilities(ends.logits(step.read[0, :count]), warping, seen_before)
+        of_text = entry(law, torch.tensor(text[i:], device=target.device))
+        q[:count, i] = of_text.double().cpu().numpy()
     return Along(q, target_probabilities(target, prompt, text, warping))
 
 
@@ -184,17 +197,20 @@ class Reader:
         self._net, self._target = deepcopy(net).to(target.device, target.dtype), target
         self._ends = frozen(target, net.hidden, net.tokens)
         self._warping, self._draw, self._mark = warping, draw, mark
-        kind = self._ends.head
+        head = self._ends.head
+        # The width of the network's keys, from those of one place.
         with torch.no_grad():
-            width = self._net.keys(kind.new_zeros(1, 1, 3 * net.hidden), kind.new_zeros(1, 1, net.hidden)).shape[-1]
-        self._before = kind.new_zeros(batch, 1, net.hidden)
-        self._held, self._lengths = kind.new_zeros(batch, 0, width), [0] * batch
+            three, before = head.new_zeros(1, 1, 3 * net.hidden), head.new_zeros(1, 1, net.hidden)
+            width = self._net.keys(three, before).shape[-1]
+        # The target's state before each place of each text, and keys (batch, n, w) of the first `_lengths` places.
+        self._before = head.new_zeros(batch, 1, net.hidden)
+        self._keys, self._lengths = head.new_zeros(batch, 0, width), [0] * batch
 
     def read(self, i: int, text: Sequence[int]) -> None:
-        """Nothing: the text comes with `propose`, and what the target makes of it with `told`."""
+        """Do nothing: `propose` receives the text, and `told` the target's states of it."""
 
     def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
-        """Keep the states, and forget the keys that were made of others."""
+        """Store the target's states, and discard the keys made from the states that they replace."""
         end = max(starts) + tokens.shape[1] + 1
         if end > self._before.shape[1]:
             more = max(end, 2 * self._before.shape[1]) - self._before.shape[1]
@@ -215,18 +231,21 @@ class Reader:
     ) -> Proposed:
         """Draw gamma tokens after each text, or fewer if `more` says so; as `LMDraft.propose`."""
         check_steps(self._net, gamma)
+        # Keys of the texts, and the state before each text's last token.
         device = self._target.device
         rows = torch.tensor(which, device=device)
         last = torch.tensor([[len(text) - 1] for text in texts], device=device)
-        held = self._extended(texts, which, rows, last)
-        look, carried = Look(held, last), self._before[rows[:, None], last]
-        own: list[Tensor] = []
+        look = Look(self._extended(texts, which, rows, last), last)
+        carried = self._before[rows[:, None], last]
+        block_keys: list[Tensor] = []
+
+        # Draft after draft: each step reads the three tokens before its draft.
         recent = torch.tensor([([-1, -1, *text[-3:]])[-3:] for text in texts], device=device)
         tokens, laws, rows_of_logits = [], [], []
         for j in range(gamma):
             three = self._ends.three(readable(self._target, recent))
-            step = self._net.step(j, three[:, None], carried, own, look)
-            carried, own = step.carried, step.own
+            step = self._net.step(j, three[:, None], carried, block_keys, look)
+            carried, block_keys = step.carried, step.block_keys
             logits = self._ends.logits(step.read[:, 0])
             self._mark("draft")
             law = probabilities(logits, self._warping, seen)
@@ -243,20 +262,24 @@ class Reader:
         return Proposed(torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(rows_of_logits, 1))
 
     def _extended(self, texts: Sequence[Sequence[int]], which: list[int], rows: Tensor, last: Tensor) -> Tensor:
-        """Keys (b, n, w) of these texts, those made that were not yet."""
+        """Keys (b, n, w) of these texts; computes those of places that were not read yet."""
         unread = max(len(text) - self._lengths[i] for text, i in zip(texts, which, strict=True))
         end = max(map(len, texts))
-        if end > self._held.shape[1]:
-            self._held = F.pad(self._held, (0, 0, 0, max(end, 2 * self._held.shape[1]) - self._held.shape[1]))
+
+        # Make room for at least twice as many keys, so that long texts are copied rarely.
+        room = self._keys.shape[1]
+        if end > room:
+            self._keys = F.pad(self._keys, (0, 0, 0, max(end, 2 * room) - room))
         if unread > 0:
             # Texts of one batch read equally many: a short one reads its first place again.
             where = (last - torch.arange(unread - 1, -1, -1, device=last.device)).clamp(min=0)
+            # The three tokens that end at each of these places; -1 before the text.
             ends = [list(text[-unread - 2 :]) for text in texts]
             padded = torch.tensor([[-1] * (unread + 2 - len(row)) + row for row in ends], device=last.device)
             at = where - last + unread + 1  # the same places in `padded`
-            found = torch.stack([padded.gather(1, at - back) for back in (2, 1, 0)], -1)
-            three = self._ends.three(readable(self._target, found))
-            self._held[rows[:, None], where] = self._net.keys(three, self._before[rows[:, None], where])
+            recent = torch.stack([padded.gather(1, at - back) for back in (2, 1, 0)], -1)
+            three = self._ends.three(readable(self._target, recent))
+            self._keys[rows[:, None], where] = self._net.keys(three, self._before[rows[:, None], where])
         for text, i in zip(texts, which, strict=True):
             self._lengths[i] = len(text)
-        return self._held[rows, :end]
+        return self._keys[rows, :end]

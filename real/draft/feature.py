@@ -27,7 +27,8 @@ _SIZES = {"hidden": 256, "inner": 64, "gated": 192}
 _FITTED = _weights.FITTED | {"starts": 32, "unroll": 2, "head_share": 0.1}
 # Blocks on states of their own are as long as those that are decoded; the law counts more than the state.
 _SMOLLM2 = _weights.SMOLLM2 | {"unroll": 4, "head_share": 1.0, "state_share": 0.1}
-VARIANTS: dict[str, dict[str, Any]] = {  # of FSPAD's experiment; the control's gated layer has what both others add
+# Networks of FSPAD's experiment; the control's gated layer has as many parameters as both others add.
+VARIANTS: dict[str, dict[str, Any]] = {
     "eagle": {},
     "fs": {"fuse": 96},
     "pad": {"pad": True},
@@ -80,20 +81,20 @@ class Feature(nn.Module):
         return x if self.extra is None else x + self.extra(rms(x), rms(x))
 
     def keys(self, three: Tensor, before: Tensor) -> Tensor:
-        """Of the tokens and the target's states."""
+        """Return the attention's keys of places, from their tokens and the target's states."""
         return self.attention.keys(rms(self.joined(three, before)))
 
-    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> _rollout.Step:
+    def step(self, j: int, three: Tensor, carried: Tensor, block_keys: list[Tensor], look: Look) -> _rollout.Step:
         """The state after step j's token; the first step's own key is among those of the text."""
         x = self.joined(three, carried)
         if j:
-            own = [*own, self.attention.keys(rms(x))]
-        x = x + self.attention(rms(x), look, own)
-        made = self.gated(rms(x), rms(x))
+            block_keys = [*block_keys, self.attention.keys(rms(x))]
+        x = x + self.attention(rms(x), look, block_keys)
+        update = self.gated(rms(x), rms(x))
         if not self.pad:
-            return _rollout.Step(x + made, x + made, own)
-        read, carried = made.chunk(2, -1)
-        return _rollout.Step(x + read, x + carried, own)
+            return _rollout.Step(x + update, x + update, block_keys)
+        read, carried = update.chunk(2, -1)
+        return _rollout.Step(x + read, x + carried, block_keys)
 
 
 def network(recipe: dict[str, Any]) -> Feature:
@@ -127,7 +128,8 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
         last, losses = states[:, :, 0], []
         at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng).to(tokens.device)
         for j, step in enumerate(_rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])):
-            wanted, counted = last[:, at + j], None if weight is None else weight[:, at + j]
+            wanted = last[:, at + j]
+            counted = None if weight is None else weight[:, at + j]
             cross_entropy = _rollout.crossed(ends, wanted, step.read, counted)
             distance = _rollout.mean(F.smooth_l1_loss(step.carried, wanted, reduction="none"), counted)
             losses.append(recipe.get("state_share", 1.0) * distance + recipe["head_share"] * cross_entropy)
@@ -169,8 +171,8 @@ def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
     --------
     >>> from real import TINY, Warping, load
     >>> pair = load(TINY / "target", TINY / "draft")
-    >>> found = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
-    >>> found.q.shape
+    >>> probabilities = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
+    >>> probabilities.q.shape
     (3, 2)
     """
     return _rollout.drafter(net, target)

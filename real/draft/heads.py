@@ -57,13 +57,13 @@ class Heads(nn.Module):
         self.down = nn.ParameterList([torch.zeros(hidden, inner) for _ in range(heads)])
 
     def keys(self, three: Tensor, before: Tensor) -> Tensor:
-        """None: nothing looks back."""
+        """Return keys of width 0: heads do not look back at the text."""
         return before[..., :0]
 
-    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> _rollout.Step:
-        """Head j."""
+    def step(self, j: int, three: Tensor, carried: Tensor, block_keys: list[Tensor], look: Look) -> _rollout.Step:
+        """Apply head j to the state before the block."""
         inside = F.silu(F.linear(carried, self.up[j], self.bias[j]))
-        return _rollout.Step(carried + F.linear(inside, self.down[j]), carried, own)
+        return _rollout.Step(carried + F.linear(inside, self.down[j]), carried, block_keys)
 
 
 def network(recipe: dict[str, Any]) -> Heads:
@@ -141,8 +141,8 @@ def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
     --------
     >>> from real import TINY, Warping, load
     >>> pair = load(TINY / "target", TINY / "draft")
-    >>> found = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
-    >>> found.q.shape
+    >>> probabilities = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
+    >>> probabilities.q.shape
     (3, 2)
     """
     return _rollout.drafter(net, target)

@@ -36,7 +36,7 @@ PAPER = "arXiv:2506.04708"
 
 
 def layers(target: LanguageModel, own: bool = True) -> tuple[int, ...]:
-    """It reads the last state, from which the head makes the target's laws, if it learns while it writes."""
+    """The target's last layer, from whose states a drafter that learns makes laws; else none."""
     return (len(target.weights.layers),) if own and target.weights is not None else ()
 
 
@@ -80,12 +80,12 @@ def drafter(target: LanguageModel, table: Table = EMPTY, *, own: bool = True, st
     """
     if own and target.weights is None:
         raise ValueError("own=True reads the target's laws as it writes, and this target is not on the fast path")
-    how = How(table, own, stochastic)
+    options = Options(table, own, stochastic)
     return Drafter(
         layers(target, own),
-        lambda target, warping, draw, batch, mark: NGrams(how, target, warping, draw, batch, mark),
-        partial(_along, how),
-        None if own else partial(_rows, how),
+        lambda target, warping, draw, batch, mark: NGrams(options, target, warping, draw, batch, mark),
+        partial(_along, options),
+        None if own else partial(_rows, options),
         stepwise=True,
     )
 
@@ -118,27 +118,29 @@ def learn(
     """
     if len(laws) != len(text):
         raise ValueError(f"laws has {len(laws)} rows for a text of {len(text)} tokens")
-    whole, found = [*prompt, *text], dict(table)
+    whole = [*prompt, *text]
+    learned = dict(table)
     confidences = tops(laws if unwarped is None else unwarped)
     for i, new in enumerate(zip(tops(laws), confidences, strict=True)):
-        visit(found, EMPTY, whole[: len(prompt) + i], *new)
-    return MappingProxyType(found)
+        visit(learned, EMPTY, whole[: len(prompt) + i], *new)
+    return MappingProxyType(learned)
 
 
-class How(NamedTuple):
-    """Parameters of `drafter`."""
+class Options(NamedTuple):
+    """Options of `drafter`; `learns` is its argument `own`."""
 
     table: Table
-    own: bool
+    learns: bool
     stochastic: bool
 
     def entry(self, known: Table, text: Sequence[int]) -> Entry | None:
         """The entry of the longest n-gram at the end of a text, None if none is known."""
         grams = (tuple(text[-n:]) for n in ORDERS if n <= len(text))
-        return next((e for gram in grams if (e := known.get(gram) or self.table.get(gram)) is not None), None)
+        entries = (known.get(gram) or self.table.get(gram) for gram in grams)
+        return next((entry for entry in entries if entry is not None), None)
 
     def law(self, known: Table, text: Sequence[int]) -> dict[int, float]:
-        """The law of the next draft: of the longest n-gram known; a text's own table goes before the shared one."""
+        """The law of the next draft, from `entry`: the text's table `known` goes before the shared table."""
         entry = self.entry(known, text)
         if entry is None:
             return {text[-1]: 1.0}
@@ -153,19 +155,21 @@ class NGrams:
 
     def __init__(
         self,
-        how: How,
+        options: Options,
         target: LanguageModel,
         warping: Warping,
         draw: Draw,
         batch: int,
         mark: Callable[[str], None],
     ) -> None:
-        self._how, self._target, self._draw, self._mark = how, target, draw, mark
-        self._warping = replace(warping, repetition_penalty=1.0)  # a draft may come from any law
+        self._options, self._target, self._draw, self._mark = options, target, draw, mark
+        # Tables hold laws without the penalty: a draft may come from any law.
+        self._warping = replace(warping, repetition_penalty=1.0)
         self._tables: list[dict[Gram, Entry]] = [{} for _ in range(batch)]
         # Law and confidence of the token at each position.
         self._laws: list[dict[int, tuple[dict[int, float], dict[int, float]]]] = [{} for _ in range(batch)]
-        self._first = [1] * batch  # position of the first token that was written, not given
+        # Position of each text's first token after its prompt, and of its first token not yet learned.
+        self._first = [1] * batch
         self._learned = [1] * batch
 
     def read(self, i: int, text: Sequence[int]) -> None:
@@ -173,10 +177,11 @@ class NGrams:
         self._first[i] = self._learned[i] = len(text) + 1
 
     def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
-        """Keep the target's laws after these tokens, until it is known what stands."""
+        """Store the target's laws after these tokens; `propose` learns those of accepted tokens."""
         weights = self._target.weights
-        assert weights is not None  # `drafter` has seen to it
-        logits = fit_logits(llama.linear(states[..., 0, :], weights.head, weights.head_bias), self._target.vocab_size)
+        assert weights is not None  # `drafter` refuses such a target
+        head_rows = llama.linear(states[..., 0, :], weights.head, weights.head_bias)
+        logits = fit_logits(head_rows, self._target.vocab_size)
         laws, unwarped = probabilities(logits, self._warping), probabilities(logits, Warping())
         for i, start, rows, confidences in zip(which, starts, laws, unwarped, strict=True):
             visits = zip(tops(rows), tops(confidences), strict=True)
@@ -191,15 +196,21 @@ class NGrams:
         seen: Tensor | None = None,
         more: More | None = None,
     ) -> Proposed:
-        """Learn from what now stands, then draw."""
+        """Learn from the tokens accepted since the last block, then draw up to gamma drafts after each text."""
         for i, text in zip(which, texts, strict=True):
             self._learn(i, text)
-        drafted, tokens, laws, logits = [list(text) for text in texts], [], [], []
+        drafted = [list(text) for text in texts]
+        tokens, laws, logits = [], [], []
         for k in range(gamma):
-            each = [(self._tables[i], text) for i, text in zip(which, drafted, strict=True)]
-            law = torch.stack([_dense(self._how.law(table, text), self._target) for table, text in each])
-            confidence = torch.stack([_confidence(self._how.entry(table, text), self._target) for table, text in each])
+            # Laws and confidences (b, V) after the drafts so far.
+            pairs = [(self._tables[i], text) for i, text in zip(which, drafted, strict=True)]
+            drafts = [self._options.law(table, text) for table, text in pairs]
+            entries = [self._options.entry(table, text) for table, text in pairs]
+            law = torch.stack([_dense(draft, self._target) for draft in drafts])
+            confidence = torch.stack([_confidence(entry, self._target) for entry in entries])
             self._mark("draft")
+
+            # Draw one draft of each text.
             new = self._draw(law, u[:, k]).clamp(max=law.shape[-1] - 1)
             for text, token in zip(drafted, new.tolist(), strict=True):
                 text.append(token)
@@ -212,17 +223,19 @@ class NGrams:
         return Proposed(torch.stack(tokens, 1), torch.stack(laws, 1), torch.stack(logits, 1))
 
     def _learn(self, i: int, text: Sequence[int]) -> None:
-        if not self._how.own:
+        """Visit the n-grams before each token of text i that was not learned yet."""
+        if not self._options.learns:
             return
-        if len(text) < self._learned[i]:  # taken back: begin anew
+        # A text that became shorter is learned again from its prompt on.
+        if len(text) < self._learned[i]:
             self._tables[i], self._learned[i] = {}, self._first[i]
         for position in range(self._learned[i], len(text)):
-            visit(self._tables[i], self._how.table, text[:position], *self._laws[i][position])
+            visit(self._tables[i], self._options.table, text[:position], *self._laws[i][position])
         self._learned[i] = max(len(text), self._first[i])
 
 
 def _dense(law: Mapping[int, float], target: LanguageModel) -> Tensor:
-    """The same law (V,), as wide as those of the target."""
+    """A law as a row (V,), with zeros for tokens that it lacks."""
     dtype = torch.float64 if target.dtype == torch.float64 else torch.float32
     row = torch.zeros(target.vocab_size, dtype=dtype, device=target.device)
     row[list(law)] = torch.tensor(list(law.values()), dtype=dtype, device=row.device)
@@ -240,23 +253,33 @@ def _confidence(entry: Entry | None, target: LanguageModel) -> Tensor:
     return row
 
 
-def _rows(how: How, target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Tensor:
-    """Of tables that stay as they are: the warping, which their laws have already, changes nothing."""
+def _rows(options: Options, target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Tensor:
+    """Laws (T, V) at the positions of the text, from the shared table alone.
+
+    The laws of a table are warped already, so `warping` is not used.
+    """
     whole = prompt + text
-    return torch.stack([_dense(how.law({}, whole[: len(prompt) + t]), target) for t in range(len(text))])
+    return torch.stack([_dense(options.law({}, whole[: len(prompt) + t]), target) for t in range(len(text))])
 
 
-def _along(how: How, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping) -> Along:
+def _along(
+    options: Options, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
+) -> Along:
+    """Probabilities q (T, gamma) of the text's tokens as drafts, and the target's p (T,), as `Drafter.along`."""
     laws = target_laws(target, prompt, text, replace(warping, repetition_penalty=1.0))
-    rows = tops(laws) if how.own else []
-    own: dict[Gram, Entry] = {}
-    whole, q = prompt + text, np.zeros((len(text), gamma))
+    rows = tops(laws) if options.learns else []
+    learned: dict[Gram, Entry] = {}
+    whole = prompt + text
+    q = np.zeros((len(text), gamma))
     for t in range(len(text)):
+        # The block that begins at t reads what was learned before t.
         for i in range(min(gamma, len(text) - t)):
             place = len(prompt) + t + i
-            q[t, i] = how.law(own, whole[:place]).get(whole[place], 0.0)
-        if how.own:
-            visit(own, how.table, whole[: len(prompt) + t], rows[t], EMPTY_LAW)  # nothing stops along a text
+            q[t, i] = options.law(learned, whole[:place]).get(whole[place], 0.0)
+        # No controller reads confidences along a text: they stay empty.
+        if options.learns:
+            visit(learned, options.table, whole[: len(prompt) + t], rows[t], EMPTY_LAW)
+    # With a penalty the target's p differs from the laws that the table learns.
     if warping.repetition_penalty != 1:
         return Along(q, target_probabilities(target, prompt, text, warping))
     return Along(q, at(laws, torch.tensor(text, device=target.device)).double().cpu().numpy())

@@ -29,11 +29,13 @@ from specsim.types import Array
 
 NAME = "a smaller head (FR-Spec, VocabTrim)"
 PAPER = "arXiv:2506.22694, arXiv:2502.14856"
-ENOUGH = 50  # calibration tokens for each token that is kept
+# Calibration tokens for each token of the head: with fewer, `most_frequent` warns.
+ENOUGH = 50
+Mark = Callable[[str], None]
 
 
 def layers(inner: Drafter) -> tuple[int, ...]:
-    """Those of the drafter whose head is cut."""
+    """Layers of the target that the drafter with the whole head reads."""
     return inner.layers
 
 
@@ -72,22 +74,22 @@ def most_frequent(counts: Array, k: int, end: int | None) -> list[int]:
     >>> most_frequent([100, 300, 0, 200], 2, end=2)
     [1, 2]
     """
-    found = np.asarray(check.real_values(counts, "counts", 0, np.inf))
-    if found.ndim != 1:
-        raise ValueError(f"counts must have shape (V,), got {found.shape}")
-    vocab = len(found)
+    frequencies = np.asarray(check.real_values(counts, "counts", 0, np.inf))
+    if frequencies.ndim != 1:
+        raise ValueError(f"counts must have shape (V,), got {frequencies.shape}")
+    vocab = len(frequencies)
     if not 1 <= check.integer(k, "k", 1) <= vocab:
         raise ValueError(f"k must be at most {vocab}, the size of the vocabulary, got {k}")
     if end is not None and not 0 <= end < vocab:
         raise ValueError(f"end is token {end}, outside the vocabulary 0..{vocab - 1}")
-    if found.sum() < ENOUGH * k:
-        warnings.warn(
-            f"{int(found.sum())} calibration tokens for k={k}: fewer than {ENOUGH} for each token that is kept",
-            stacklevel=2,
-        )
-    order = np.argsort(-found, kind="stable").tolist()
-    first = order[:k] if end is None or end in order[:k] else [*order[: k - 1], end]
-    return sorted(first)
+    if frequencies.sum() < ENOUGH * k:
+        scarce = f"{int(frequencies.sum())} calibration tokens for k={k}: fewer than {ENOUGH}"
+        warnings.warn(f"{scarce} for each token that is kept", stacklevel=2)
+    # The k most frequent tokens; the end token replaces the rarest of them if it is not there.
+    order = np.argsort(-frequencies, kind="stable").tolist()
+    if end is None or end in order[:k]:
+        return sorted(order[:k])
+    return sorted([*order[: k - 1], end])
 
 
 def drafter(inner: Drafter, ids: Sequence[int], end: int | None) -> Drafter:
@@ -125,53 +127,56 @@ def drafter(inner: Drafter, ids: Sequence[int], end: int | None) -> Drafter:
     >>> few.along(pair.target, [5, 6], [7, 800, 9], 1, Warping()).q[1].tolist()
     [0.0]
     """
-    kept = sorted({check.integer(i, "ids", 0) for i in ids})
-    if not kept or len(kept) != len(list(ids)):
-        raise ValueError(f"ids must be at least one token, each once; got {len(list(ids))}, {len(kept)} different ones")
-    if end is not None and end not in kept:
+    head_ids = sorted({check.integer(i, "ids", 0) for i in ids})
+    count = len(list(ids))
+    if not head_ids or len(head_ids) != count:
+        raise ValueError(f"ids must be at least one token, each once; got {count}, {len(head_ids)} different ones")
+    if end is not None and end not in head_ids:
         raise ValueError(
             f"ids lack the end token {end}, so no text would be drafted to its end: "
-            f"most_frequent(counts, {len(kept)}, end={end}) forces it in"
+            f"most_frequent(counts, {len(head_ids)}, end={end}) forces it in"
         )
-    rows = None if inner.rows is None else partial(_rows, inner, kept)
-    made = replace(inner, start=partial(_start, inner, kept), rows=rows)
-    return replace(made, along=partial(_along, made))
+    # Laws along a text come from `rows` where the drafter has them, else from its blocks.
+    rows = None if inner.rows is None else partial(_rows, inner, head_ids)
+    cut = replace(inner, start=partial(_start, inner, head_ids), rows=rows)
+    return replace(cut, along=partial(_along, cut))
 
 
-def restrict(law: Tensor, kept: Tensor) -> Tensor:
+def restrict(law: Tensor, in_head: Tensor) -> Tensor:
     """Laws (..., V) on the tokens of a mask (V,), renormalised; even ones where they have no mass there."""
-    cut = torch.where(kept, law, 0)
+    cut = torch.where(in_head, law, 0)
     total = cut.sum(-1, keepdim=True)
-    even = kept.to(law.dtype) / kept.sum()
+    even = in_head.to(law.dtype) / in_head.sum()
     return torch.where(total > 0, cut / torch.where(total > 0, total, 1), even)
 
 
-def restrict_logits(logits: Tensor, kept: Tensor) -> Tensor:
-    """Logits (..., V) of what `restrict` makes of their softmax; a row that has no law stays as it is."""
-    cut = torch.where(kept, logits, -torch.inf)
+def restrict_logits(logits: Tensor, in_head: Tensor) -> Tensor:
+    """Logits (..., V) of the law that `restrict` returns for their softmax; a row with no law is unchanged."""
+    cut = torch.where(in_head, logits, -torch.inf)
     is_empty = cut.isneginf().all(-1, keepdim=True)
-    restricted = torch.where(is_empty & kept, 0, cut)
+    restricted = torch.where(is_empty & in_head, 0, cut)
     return torch.where(logits.amax(-1, keepdim=True).isfinite(), restricted, logits)
 
 
 class Restricted:
     """A proposer whose draws are restricted; see `real.decode.proposer.Proposer`."""
 
-    def __init__(self, start: Callable[[Draw], Proposer], kept: Tensor, draw: Draw) -> None:
-        self._kept, self._draw = kept, draw
+    def __init__(self, start: Callable[[Draw], Proposer], in_head: Tensor, draw: Draw) -> None:
+        self._in_head, self._draw = in_head, draw
         self._laws: list[Tensor] = []  # of the block that is being drafted
         self._inner = start(self._drawn)
 
     def _drawn(self, law: Tensor, u: Tensor) -> Tensor:
-        self._laws.append(restrict(law, self._kept))
+        """Draw tokens from the restricted law, and store the law for `propose`."""
+        self._laws.append(restrict(law, self._in_head))
         return self._draw(self._laws[-1], u)
 
     def read(self, i: int, text: Sequence[int]) -> None:
-        """As the inner one."""
+        """Pass the text on to the inner proposer."""
         self._inner.read(i, text)
 
     def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
-        """As the inner one."""
+        """Pass the target's states on to the inner proposer."""
         self._inner.told(which, starts, tokens, states)
 
     def propose(
@@ -183,50 +188,49 @@ class Restricted:
         seen: Tensor | None = None,
         more: More | None = None,
     ) -> Proposed:
-        """The inner one's drafts, drawn from restricted laws."""
+        """Return the inner proposer's drafts, drawn from restricted laws."""
         self._laws.clear()
-        asked: dict[str, Any] = {}
+        # A controller decides by the restricted logits.
+        options: dict[str, Any] = {}
         if more is not None:
-            asked["more"] = lambda tokens, logits: more(tokens, restrict_logits(logits, self._kept))
-        made = self._inner.propose(texts, gamma, u, which, seen, **asked)
-        return Proposed(made.tokens, torch.stack(self._laws, 1), restrict_logits(made.logits, self._kept))
+            options["more"] = lambda tokens, logits: more(tokens, restrict_logits(logits, self._in_head))
+        block = self._inner.propose(texts, gamma, u, which, seen, **options)
+        logits = restrict_logits(block.logits, self._in_head)
+        return Proposed(block.tokens, torch.stack(self._laws, 1), logits)
 
 
 def _start(
-    inner: Drafter,
-    ids: list[int],
-    target: LanguageModel,
-    warping: Warping,
-    draw: Draw,
-    batch: int,
-    mark: Callable[[str], None],
+    inner: Drafter, ids: list[int], target: LanguageModel, warping: Warping, draw: Draw, batch: int, mark: Mark
 ) -> Restricted:
-    kept = _mask(ids, target)
-    return Restricted(lambda drawn: inner.start(target, warping, drawn, batch, mark), kept, draw)
+    """Start the drafter on a batch of texts, with its draws restricted; arguments as `Drafter.start`."""
+    return Restricted(lambda drawn: inner.start(target, warping, drawn, batch, mark), _mask(ids, target), draw)
 
 
 def _mask(ids: list[int], target: LanguageModel) -> Tensor:
+    """Return the mask (V,) of increasing ids; raise ValueError if one is outside the vocabulary."""
     if ids[-1] >= target.vocab_size:
         raise ValueError(f"ids name token {ids[-1]}, outside the vocabulary 0..{target.vocab_size - 1}")
-    kept = torch.zeros(target.vocab_size, dtype=torch.bool, device=target.device)
-    kept[ids] = True
-    return kept
+    in_head = torch.zeros(target.vocab_size, dtype=torch.bool, device=target.device)
+    in_head[ids] = True
+    return in_head
 
 
 def _rows(
     inner: Drafter, ids: list[int], target: LanguageModel, prompt: list[int], text: list[int], warping: Warping
 ) -> Tensor:
+    """Restricted laws (T, V) at the positions of the text."""
     assert inner.rows is not None
     return restrict(inner.rows(target, prompt, text, warping), _mask(ids, target))
 
 
 def _along(
-    made: Drafter, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
+    cut: Drafter, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
-    if made.rows is None:
-        return along_blocks(made, target, prompt, text, gamma, warping)
-    own = at(made.rows(target, prompt, text, warping), torch.tensor(text, device=target.device))
-    return Along(windows(own.double().cpu().numpy(), gamma), target_probabilities(target, prompt, text, warping))
+    """The restricted drafter's `Along` of a text: from its rows, or block by block."""
+    if cut.rows is None:
+        return along_blocks(cut, target, prompt, text, gamma, warping)
+    q = at(cut.rows(target, prompt, text, warping), torch.tensor(text, device=target.device))
+    return Along(windows(q.double().cpu().numpy(), gamma), target_probabilities(target, prompt, text, warping))
 
 
 def trimmed(model: LanguageModel, ids: Sequence[int]) -> LanguageModel:
@@ -260,11 +264,13 @@ def trimmed(model: LanguageModel, ids: Sequence[int]) -> LanguageModel:
     weights = model.weights
     if weights is None:
         raise ValueError("only a model on the fast path can be trimmed")
+    # The head's rows of these tokens; `_mask` checks the ids.
     _mask(sorted(ids), model)
     rows = torch.tensor(sorted(ids), device=model.device)
     head = weights.head.to_dense() if weights.head.is_mkldnn else weights.head
     bias = None if weights.head_bias is None else weights.head_bias[rows]
     few = replace(weights, head=head[rows].contiguous(), head_bias=bias)
+    # Bytes of the head's rows that a pass no longer reads.
     saved = (len(head) - len(rows)) * head.shape[1] * head.itemsize
     return placed(replace(model, weights=few, weight_bytes=model.weight_bytes - saved), rows)
 

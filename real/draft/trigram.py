@@ -33,7 +33,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     "smollm2/trigram": {"drafter": "trigram", "rank": 16, "inner": 48, "gated": 16, "unroll": 4, "steps": 1000}
     | _weights.SMOLLM2,
 }
-VARIANTS: dict[str, dict[str, Any]] = {  # with as many parameters, to 1 %: what is taken out goes into the gated part
+# Networks with as many parameters, to 1 %: the gated layer gets those of the part that is left out.
+VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},
     "without trigrams": {"near": False, "gated": 309},
     "without context": {"far": False, "gated": 181},
@@ -69,24 +70,25 @@ class Trigram(nn.Module):
         self.fuse = nn.Parameter(torch.cat([torch.eye(hidden), torch.zeros(hidden, hidden)], 1))
 
     def keys(self, three: Tensor, before: Tensor) -> Tensor:
-        """Of the target's states."""
+        """Return the attention's keys of the target's states; width 0 without context."""
         return before[..., :0] if self.attention is None else self.attention.keys(rms(before))
 
-    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> _rollout.Step:
-        """The trigram that ends at step j, and what it finds; `carried` stays the state before the block."""
+    def step(self, j: int, three: Tensor, carried: Tensor, block_keys: list[Tensor], look: Look) -> _rollout.Step:
+        """Encode the trigram that ends at step j and let it attend; `carried` stays the state before the block."""
         last = three[..., 3 * self.hidden - self.read :]
         x = F.linear(last + F.linear(F.silu(F.linear(last, self.squeeze)), self.spread), self.encode)
         if self.attention is not None:
-            own = [*own, self.attention.keys(rms(x))]
-            x = x + self.attention(rms(x), look, own)
+            block_keys = [*block_keys, self.attention.keys(rms(x))]
+            x = x + self.attention(rms(x), look, block_keys)
         x = x + self.gated(rms(x), rms(x))
-        return _rollout.Step(F.linear(torch.cat([carried, x], -1), self.fuse), carried, own)
+        return _rollout.Step(F.linear(torch.cat([carried, x], -1), self.fuse), carried, block_keys)
 
 
 def network(recipe: dict[str, Any]) -> Trigram:
     """The network of a recipe, untrained."""
-    more = {name: recipe[name] for name in ("near", "far") if name in recipe}
-    return with_tokens(Trigram(*(recipe[name] for name in ("hidden", "rank", "inner", "gated")), **more), recipe)
+    options = {name: recipe[name] for name in ("near", "far") if name in recipe}
+    sizes = [recipe[name] for name in ("hidden", "rank", "inner", "gated")]
+    return with_tokens(Trigram(*sizes, **options), recipe)
 
 
 def shipped(name: str = "trigram") -> Trigram:
@@ -122,8 +124,8 @@ def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
     --------
     >>> from real import TINY, Warping, load
     >>> pair = load(TINY / "target", TINY / "draft")
-    >>> found = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
-    >>> found.q.shape
+    >>> probabilities = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
+    >>> probabilities.q.shape
     (3, 2)
     """
     return _rollout.drafter(net, target)

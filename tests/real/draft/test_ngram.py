@@ -40,12 +40,12 @@ def test_ten_are_kept_and_the_longest_is_looked_up() -> None:
     assert {len(entry.law) for entry in found.values()} == {10}
     assert max(map(len, found)) == 4
     special = {**found, (3, 4): ngram.Entry({7: 0.2, 6: 0.6}, 1)}
-    how = ngram.How(special, False, True)
-    assert how.law({}, [9, 9, 3, 4]) == pytest.approx({7: 0.25, 6: 0.75})
-    assert how.law({}, [9, 9, 9, 3]) == pytest.approx({x: (x + 1) / 155 for x in range(10, 20)})
-    assert how.law({}, [9, 9]) == {9: 1.0}
-    assert how.law({(4,): ngram.Entry({5: 1.0}, 1)}, [9, 4]) == {5: 1.0}  # a text's own goes first
-    likeliest = ngram.How({(3,): ngram.Entry({7: 0.6, 6: 0.2}, 1)}, False, False)
+    options = ngram.Options(special, False, True)
+    assert options.law({}, [9, 9, 3, 4]) == pytest.approx({7: 0.25, 6: 0.75})
+    assert options.law({}, [9, 9, 9, 3]) == pytest.approx({x: (x + 1) / 155 for x in range(10, 20)})
+    assert options.law({}, [9, 9]) == {9: 1.0}
+    assert options.law({(4,): ngram.Entry({5: 1.0}, 1)}, [9, 4]) == {5: 1.0}  # a text's own goes first
+    likeliest = ngram.Options({(3,): ngram.Entry({7: 0.6, 6: 0.2}, 1)}, False, False)
     assert likeliest.law({}, [3]) == {7: 1.0}
 
 

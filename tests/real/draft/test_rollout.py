@@ -60,8 +60,8 @@ def test_nothing_leaks(name: str) -> None:
 class _Peeks(heads.Heads):
     """Reads the state after the bonus token, which is off by one: nobody has told it yet."""
 
-    def step(self, j: int, three: Any, carried: Any, own: Any, look: Look) -> _rollout.Step:
-        return super().step(j, three, torch.roll(carried, -1, 1) if carried.shape[1] > 1 else carried, own, look)
+    def step(self, j: int, three: Any, carried: Any, block_keys: Any, look: Look) -> _rollout.Step:
+        return super().step(j, three, torch.roll(carried, -1, 1) if carried.shape[1] > 1 else carried, block_keys, look)
 
 
 def test_a_head_that_is_off_by_one_is_found() -> None:
