@@ -9,16 +9,19 @@ in another's place is seen; how likely a role is stays the same.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from specsim.conform.cases import Case, make, sizes
+from specsim.conform.cases import Case, make, prompted, sizes
 from specsim.conform.evidence.shares import Share
 from specsim.conform.subject import Subject
-from specsim.conform.toys import Text, Toy
+from specsim.conform.toys import Text, Toy, counting
+from specsim.trees import topology
 from specsim.types import Array
 
 # The roles in words: even, refused, missing.
@@ -42,13 +45,17 @@ ALONE, CANDIDATES, TREE, BLOCK = 0.5, 0.6, 0.3, 0.15
 CERTAIN = 0.25
 # Numbers of drafts that are tried of a chain or decoder that names none.
 LONGER = (6, 8)
-# A tree of eight nodes that is tried of a subject that names no shapes: three siblings, and paths
-# of three.
-WIDER = (-1, -1, -1, 0, 0, 1, 3, 6)
+# A tree of eight nodes that is tried of a subject that names no shapes: three siblings, the first
+# and the last of which have children, and a path of four.
+WIDER = (-1, -1, -1, 0, 0, 2, 3, 6)
 # Rows that tokens are followed by: as many turns of one.
 TURNS = 8
 # Tokens by which one turn of the row is shifted against the turn before.
 STEP = 7
+
+
+# Blocks of more drafts have no exact law but where few tokens can be drafted; most inputs of those.
+MANY_DRAFTS, INPUTS = 4, 500
 
 
 class Large(NamedTuple):
@@ -66,26 +73,54 @@ class Large(NamedTuple):
 def large(subject: Subject) -> Iterator[Large]:
     """Yield cases of more tokens, and of more drafts; the most drafts last."""
     # Trees: more tokens, and the largest shape.
-    declared = list(sizes(subject))
     if subject.kind == "tree":
-        shapes = subject.shapes
-        most = WIDER if shapes == Subject._field_defaults["shapes"] else max(shapes, key=len)
-        yield _case(subject, VOCAB, TREE, shape=shapes[0])
-        yield _case(subject, LARGEST, TREE, shape=shapes[0])
-        yield _case(subject, VOCAB, TREE, shape=most)
+        first = subject.shapes[0]
+        yield _case(subject, VOCAB, TREE, shape=first)
+        yield _case(subject, LARGEST, TREE, shape=first)
+        yield _case(subject, VOCAB, TREE, shape=_widest(subject))
         return
 
     # Steps, chains and decoders: more tokens at the smallest size, and the largest sizes.
+    declared = list(sizes(subject))
     yield _case(subject, VOCAB, ALONE, size=declared[0])
     yield _case(subject, LARGEST, ALONE, size=declared[0])
     if subject.kind == "step":
         if declared[-1] > 1:
             yield _case(subject, VOCAB, CANDIDATES, size=declared[-1])
         return
+    for size in _longer(subject):
+        yield _case(subject, VOCAB, BLOCK if subject.takes_q else CERTAIN, size=size)
+
+
+def long(subject: Subject) -> Iterator[Case]:
+    """Yield blocks of more than four drafts that have an exact law: few tokens can be drafted in each place."""
+    if subject.kind in ("chain", "decoder"):
+        for size in _longer(subject):
+            if size > MANY_DRAFTS:
+                yield prompted(subject, make(subject, *counting((1,) * size), size, ""))
+    elif subject.kind == "tree" and subject.takes_q and len(_widest(subject)) > MANY_DRAFTS:
+        shape = _widest(subject)
+        # The most siblings on each level, which have a token each.
+        children, levels = Counter(shape), topology.depths(shape).tolist()
+        widths = [0] * max(levels)
+        for node, level in enumerate(levels):
+            widths[level - 1] = max(widths[level - 1], children[shape[node]])
+        if math.prod(widths[level - 1] for level in levels) <= INPUTS:
+            yield make(subject._replace(shapes=(shape,)), *counting(tuple(widths)), 0, "")
+
+
+def _widest(subject: Subject) -> Text:
+    """Return the largest tree of a subject, and one of eight nodes of a subject that names none."""
+    is_default = subject.shapes == Subject._field_defaults["shapes"]
+    return WIDER if is_default else max(subject.shapes, key=lambda shape: len(shape))
+
+
+def _longer(subject: Subject) -> tuple[int, ...]:
+    """Return the larger numbers of drafts of a chain or a decoder."""
     is_default = tuple(subject.sizes) == Subject._field_defaults["sizes"]
-    for size in LONGER if is_default or subject.kind == "decoder" else declared[-1:]:
-        if size > declared[0]:
-            yield _case(subject, VOCAB, BLOCK if subject.takes_q else CERTAIN, size=size)
+    declared = list(sizes(subject))
+    longest = LONGER if is_default or subject.kind == "decoder" else declared[-1:]
+    return tuple(size for size in longest if size > declared[0])
 
 
 def _case(subject: Subject, vocab: int, refused: float, *, size: int = 0, shape: Text = ()) -> Large:

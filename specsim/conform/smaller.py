@@ -23,7 +23,9 @@ def simple(subject: Subject, case: Case) -> Iterator[Case]:
         3: [(1, 1, 1), (1, 1, 2), (2, 1, 1), (3, 2, 1), (1, 2, 3), (1, 1, 0), (0, 1, 1)],
     }
     rows = {vocab: [row_of(*row_weights) for row_weights in choices] for vocab, choices in weights.items()}
-    size = case.size if subject.kind != "tree" else subject.shapes.index(case.parents)
+    # The tree of the case may be larger than those that the subject names.
+    subject = subject._replace(shapes=(case.parents,)) if subject.kind == "tree" else subject
+    size = case.size if subject.kind != "tree" else 0
     # The smallest come first. Fewer drafts are not tried: cases with fewer were acquitted before.
     for vocab in range(2, min(case.target.vocab, SHRUNKEN) + 1):
         for p in rows[vocab]:

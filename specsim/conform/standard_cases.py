@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim.conform.cases import LONG, PROMPTED, ROWS, Case, make, prompted, sizes, truncates, undrafted
 from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
-from specsim.conform.toys import DEPTH, EIGHT, certain, close, eight, halved, lasting, peaked, sparse, toy, wide
+from specsim.conform.toys import DEPTH, EIGHT, LARGE, certain, close, eight, halved, lasting, peaked, sparse, toy, wide
 from specsim.trees import topology
 
 # Seed of one-hot drafts: the first two of a block are equal in one case, and differ in the other.
@@ -152,14 +152,14 @@ def on_more_tokens(subject: Subject) -> Iterator[Case]:
 
 
 def between(subject: Subject) -> Iterator[Case]:
-    """Yield cases of some 13, 25 and 50 tokens, all but one of which are drafted too often.
+    """Yield cases of some 13, 25 and 50 tokens and of 300, all but one of which are drafted too often.
 
     They are for subjects that are handed laws. A certain draft, or one of several, is the likeliest
     token. JAX compiles anew for each vocabulary, so that it has only the last.
     """
     vocabs = drawn_vocabs(subject)
     single = subject.kind in ("step", "chain") and sizes(subject)[0] == 1 and subject.takes_q
-    for vocab in vocabs[-1:] if subject.arrays == "jax" else vocabs:
+    for vocab in vocabs[-1:] if subject.arrays == "jax" else (*vocabs, LARGE):
         target, draft = halved(vocab)
         draft = draft if single else certain(vocab, int(target.law(()).argmax()))
         yield make(subject, target, draft, sizes(subject)[0], "")._replace(exact_only=True)

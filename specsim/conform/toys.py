@@ -25,6 +25,8 @@ PLACES = (0, 127, 128, LARGE - 1)
 # probabilities is rounded.
 FAINT = {64: 64, LARGE: LARGE // 2}
 FAINTNESS = 2**14
+# Weights of the drafted tokens of a place in long blocks, and of the two that are emitted instead.
+KEPT, INSTEAD = 11, (3, 2)
 
 
 class Toy(NamedTuple):
@@ -122,6 +124,31 @@ def lasting(candidates: int, scheme: str, place: int = 0, depth: int = 1, others
         return Toy({text: here if len(text) == place else elsewhere for text in texts}, depth)
 
     return placed(weights[0], rising), placed(weights[1], falling)
+
+
+@cache
+def counting(widths: Text) -> tuple[Toy, Toy]:
+    """Return target and draft for long blocks, of which `widths` are the most siblings in every place.
+
+    In each place a few tokens are drafted, which tell the place, and two others are emitted instead,
+    for good. So a block has few texts, however long it is.
+    """
+    starts = [0, *np.cumsum(widths).tolist()]
+    vocab = starts[-1] + len(INSTEAD)
+    target, draft = dict[Text, Array](), dict[Text, Array]()
+    for place, width in enumerate((*widths, 0)):
+        # The drafted tokens of the place, rarer under the draft the likelier under the target.
+        p, q = np.zeros(vocab, dtype=int), np.zeros(vocab, dtype=int)
+        here, total = slice(starts[place], starts[place] + width), width * (width + 1) // 2
+        p[here], p[-len(INSTEAD) :] = np.arange(1, width + 1) * KEPT, np.multiply(INSTEAD, max(total, 1))
+        q[here], q[-1] = np.arange(width, 0, -1), not width
+        before = range(starts[place - 1], starts[place]) if place else [None]
+        for token in before:
+            text = () if token is None else (token,)
+            target[text], draft[text] = (np.array(row_of(*row.tolist()), dtype=object) for row in (p, q))
+    for token in range(starts[-1], vocab):
+        target[token,] = draft[token,] = np.array(row_of(*np.eye(vocab, dtype=int)[token].tolist()), dtype=object)
+    return Toy(target, 1), Toy(draft, 1)
 
 
 @cache

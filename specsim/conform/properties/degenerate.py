@@ -27,6 +27,9 @@ PAIRS = {
     "zeros in q": ("1/2 1/4 1/4", "1/2 0 1/2"),
     "zeros in p": ("1/2 0 1/2", "1/4 1/2 1/4"),
     "the same certain token": ("0 0 1", "0 0 1"),
+    "an almost certain target": ("9/10 1/10 0", "1 0 0"),
+    # What is left after one draft has as much of a token as the draft has.
+    "a tie in the second round": ("5/16 7/16 4/16", "1/4 1/4 2/4"),
     "an even target": ("1/3 1/3 1/3", "1/2 1/4 1/4"),
     "nearly certain tokens": ("998/1000 1/1000 1/1000", "999/1000 1/2000 1/2000"),
     # One of the rare tokens is drafted too often.
@@ -34,6 +37,8 @@ PAIRS = {
     "rare tokens left over": ("49994/50000 5/50000 1/50000", "1 0 0"),
 }
 
+# Numbers of drafts, or trees, with which each pair is tried.
+SIZES = 3
 # Pairs whose targets a chain without drafts has, too: a first token of probability 0, and a certain
 # one.
 UNDRAFTED = ("disjoint supports", "a certain target")
@@ -47,7 +52,7 @@ ROUNDED = ("0 5/23 5/23 1/23 5/23 2/23 5/23 0", "0 4/21 5/21 2/21 3/21 6/21 1/21
 
 def cases(subject: Subject) -> Iterator[Case]:
     """Yield memoryless models of three tokens; where laws are handed over, also of many, with a faint residual."""
-    for size in list(sizes(subject))[:2]:
+    for size in list(sizes(subject))[:SIZES]:
         for words, (p, q) in PAIRS.items():
             if subject.takes_q or "1" in q.split():
                 yield make(subject, plain(p.split()), plain(q.split()), size, words)

@@ -1,6 +1,7 @@
-"""Nothing goes wrong at sizes beyond those of the exact cases: one look by frequencies at each.
+"""Nothing goes wrong at sizes beyond those of the other cases.
 
-More tokens, longer blocks, more candidates and wider trees than an exact law can have. Only shares
+Long blocks and wide trees have an exact law where few tokens can be drafted. Beyond that there is
+one look by frequencies at more tokens, longer blocks, more candidates and wider trees. Only shares
 of tokens are compared, of kinds that tell what is wrong (`large_cases`). What cannot take such a
 size is not asked, and it is said. The time is a small part of what the other properties took, so
 that a slow subject has fewer runs.
@@ -9,6 +10,7 @@ that a slow subject has fewer runs.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +20,9 @@ from specsim.conform.argument_words import argument_words
 from specsim.conform.cases import Case
 from specsim.conform.draws import drafted, seeded
 from specsim.conform.evidence.shares import Share, excess, nats, seen_from
-from specsim.conform.large_cases import Large, large, shares
+from specsim.conform.large_cases import Large, large, long, shares
+from specsim.conform.observing import observe
+from specsim.conform.properties import _laws, joint
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input
 from specsim.conform.timeout import OutOfTime
@@ -62,12 +66,16 @@ def cases(subject: Subject) -> Iterable[Case]:
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Return the verdict of one look at each larger size, if there is time for one."""
-    before, begun = trial.caller.runs, clock.now()
+    before = trial.caller.runs
+    exactly, blocks, left_out = _long(subject, trial)
+    if exactly is not None and exactly.outcome != "lossless":
+        return exactly
+    begun = clock.now()
     if subject.dtype in SHORT:
         words = f"sums of many probabilities are no laws in {subject.dtype}"
         return Verdict(subject.name, "larger", "not available", words=f"larger sizes were not tried: {words}")
     until = begun + min(max(PART * trial.budget.passed(), LEAST), trial.budget.left() / 2)
-    sizes, reach, left_out, widest = list(large(subject)), list[str](), list[str](), 0.0
+    sizes, reach, widest = list(large(subject)), list[str](), 0.0
 
     # Take one look at each size, in an equal part of the time that is left.
     for done, size in enumerate(sizes):
@@ -90,13 +98,36 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
 
     # Say how far the sizes reach, and which were left out.
     without = "; ".join(dict.fromkeys(left_out))
+    if not reach and exactly is not None:
+        return exactly._replace(reach="; ".join([*blocks, *filter(None, [without])]))
     if not reach:
         words = f"larger sizes were not tried: {without}"
         return Verdict(subject.name, "larger", "not available", runs=trial.caller.runs - before, words=words)
     where = "; ".join(
-        [*reach, f"shares of tokens that are off by {widest:.2g} would be seen", *filter(None, [without])]
+        [*blocks, *reach, f"shares of tokens that are off by {widest:.2g} would be seen", *filter(None, [without])]
     )
     return Verdict(subject.name, "larger", "lossless", "Monte Carlo", where, trial.caller.runs - before)
+
+
+def _long(subject: Subject, trial: Trial) -> tuple[Verdict | None, list[str], list[str]]:
+    """Return the verdict on exact laws of long blocks, None without one; those seen, and why others were not."""
+    verdict, seen, left_out = None, list[str](), list[str]()
+    exact = partial(observe, trial, exact=True)
+    for case in long(subject):
+        try:
+            verdict = _laws.each("larger", subject, trial, [case], joint.look, exact)
+        except Broken as broken:
+            if broken.__cause__ is None:
+                raise
+            left_out.append(f"it does not take {case.words}: {broken}")
+            continue
+        except OutOfTime:
+            left_out.append(f"no exact law of {case.words}")
+            continue
+        if verdict.outcome != "lossless":
+            return verdict, seen, left_out
+        seen.append(f"{case.words} (exactly, where few tokens can be drafted)")
+    return verdict, seen, left_out
 
 
 class _Refused(Exception):
