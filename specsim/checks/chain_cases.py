@@ -14,8 +14,8 @@ from specsim.exact.small_laws import rational_table
 from specsim.types import Array
 from specsim.verify.hits import draft_tuples
 
-# (vocabulary, gamma) of the tables; the last with one draft has the most tokens.
-SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3), (3, 4), (24, 1))
+# (vocabulary, gamma) of the tables.
+SHAPES = (*((2, gamma) for gamma in range(1, 9)), *((3, gamma) for gamma in range(1, 5)), (24, 1))
 
 
 def standard_tables() -> Iterator[tuple[str, Table, Table, int]]:

@@ -40,13 +40,13 @@ _FAMILIES: dict[str, Checks] = {
 # What the checks of each family try: in exact arithmetic, and beyond that in floats.
 _REACH = {
     "step": (
-        "V to 4 with 1 to 3 drafts, V=5 with 3, V=6 with 4, V=24 with 1",
-        "V=300 with 1 draft, V=40 with 2, V=24 with 5",
+        "V to 4 with 1 to 3 drafts, V=3 with 4 and 5, V=5 with 3, V=6 with 4, V=24 with 1",
+        "V=300 with 1 draft, V=40 with 2",
     ),
-    "chain": ("V=2 and 3 with gamma to 4, V=24 with gamma 1", "gamma to 8"),
+    "chain": ("V=2 with gamma to 8, V=3 with gamma to 4, V=24 with gamma 1", ""),
     "tree": ("V=2 and 3 with trees of 4 nodes and 3 levels, V=5 and 6 with 3 and 4 siblings, V=24 with 1 draft", ""),
-    "coupled": ("races of 6 numbers, V=2 and 3", "V=9"),
-    "draft": ("V=2 and 3 with 1 to 3 drafts", "V=24 with 5 drafts"),
+    "coupled": ("races of 6 numbers, V=2 and 3", ""),
+    "draft": ("V=2 and 3 with 1 to 3 drafts", ""),
     "process": ("4 places of 2 tokens", ""),
     "control": ("texts of 4 tokens", ""),
     "objective": ("batches of 2 rows", ""),
@@ -58,7 +58,7 @@ def reach(module: ModuleType, family: str) -> str:
 
     >>> from specsim.verify.chain import block
     >>> reach(block, "chain")
-    'exactly V=2 and 3 with gamma to 4, V=24 with gamma 1; in floats gamma to 8; nothing larger'
+    'exactly V=2 with gamma to 8, V=3 with gamma to 4, V=24 with gamma 1; nothing larger'
     """
     exactly, in_floats = _REACH[family]
     if family in ("step", "chain", "tree", "coupled") and not discover.facts(module).exact:

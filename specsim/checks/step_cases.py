@@ -11,16 +11,16 @@ import numpy as np
 
 from specsim import discover
 from specsim.checks import backends
-from specsim.exact.small_laws import lasting_laws
+from specsim.exact.small_laws import REPEATING, lasting_laws, pairs
 from specsim.testing.cases import GRIDS, LAWS_OF_N, grid, random_laws
 from specsim.types import Array, Draws
 from specsim.verify.hits import draft_tuples, scheme_of, summed
 from specsim.verify.lookup import takes
 
 # Enumerated grids that are remembered: those of one rule.
-HELD = 24
-# Number of drafts that is tried on lasting residuals alone.
-FOURTH = 4
+HELD = 40
+# Numbers of drafts that are tried on a few pairs alone.
+MORE = (4, 5)
 # Most tokens of which all sets are listed.
 FEW = 6
 # Tokens of the largest laws that are enumerated, for one draft.
@@ -60,8 +60,8 @@ def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
 
 
 def exact_counts(rule: ModuleType) -> tuple[int | Draws, ...]:
-    """Return `counts`, and four drafts if the rule takes so many."""
-    return counts(rule) + ((FOURTH,) if takes(rule, FOURTH) else ())
+    """Return `counts`, and four and five drafts if the rule takes so many."""
+    return counts(rule) + tuple(k for k in MORE if takes(rule, k))
 
 
 def grids(rule: ModuleType) -> tuple[Grid, ...]:
@@ -76,7 +76,7 @@ def grids(rule: ModuleType) -> tuple[Grid, ...]:
 def _grids(scheme: str, counts: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
     """Return the grids for these numbers of drafts of a scheme."""
     # The largest number of drafts of each, and how many tuples of them are enumerated.
-    sizes = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts if k != FOURTH]
+    sizes = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts if k not in MORE]
     cases = [
         Grid(f"V={vocab} in steps of 1/{denominator}", k, *grid(vocab, denominator))
         for k, size, most in sizes
@@ -85,7 +85,12 @@ def _grids(scheme: str, counts: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
     ]
     cases += [Grid("random, V=4", k, *random_laws(4, 10, seed=size)) for k, size, _ in sizes]
     # Residuals that last until the last candidate, and one draft on many tokens.
-    cases += [Grid(f"lasting residuals, V={k + 2}", k, *lasting_laws(k, scheme)) for k in (3, FOURTH) if k in counts]
+    lasting = [k for k in (3, 4) if k in counts]
+    cases += [Grid(f"lasting residuals, V={k + 2}", k, *lasting_laws(k, scheme)) for k in lasting]
+    # With more than three drafts only the pair of which two tokens are left.
+    p, q = pairs()
+    edges = [(k, -1 if k in MORE else 0) for k in counts if scheme in REPEATING]
+    cases += [Grid("edges, V=3", k, p[first:], q[first:]) for k, first in edges]
     cases += [Grid(f"random, V={MANY}", 1, *random_laws(MANY, 3, seed=MANY))] if 1 in counts else []
     return tuple(sorted(cases, key=_work))
 

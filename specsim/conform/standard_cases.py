@@ -152,14 +152,15 @@ def on_more_tokens(subject: Subject) -> Iterator[Case]:
 
 
 def between(subject: Subject) -> Iterator[Case]:
-    """Yield cases of some 13, 25 and 50 tokens and of 300, all but one of which are drafted too often.
+    """Yield cases of some 13, 25 and 50 tokens, all but one of which are drafted too often.
 
-    They are for subjects that are handed laws. A certain draft, or one of several, is the likeliest
-    token. JAX compiles anew for each vocabulary, so that it has only the last.
+    There is one of 300 tokens, too, where there is one draft. They are for subjects that are handed
+    laws. A certain draft, or one of several, is the likeliest token. JAX compiles anew for each
+    vocabulary, so that it has only the last.
     """
     vocabs = drawn_vocabs(subject)
     single = subject.kind in ("step", "chain") and sizes(subject)[0] == 1 and subject.takes_q
-    for vocab in vocabs[-1:] if subject.arrays == "jax" else (*vocabs, LARGE):
+    for vocab in vocabs[-1:] if subject.arrays == "jax" else (*vocabs, *[LARGE] * single):
         target, draft = halved(vocab)
         draft = draft if single else certain(vocab, int(target.law(()).argmax()))
         yield make(subject, target, draft, sizes(subject)[0], "")._replace(exact_only=True)

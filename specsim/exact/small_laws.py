@@ -22,6 +22,10 @@ LASTING = {
     (4, False): ((17, 8, 8, 3, 19, 13), (4, 6, 19, 22, 1, 0)),
 }
 
+# Weights of pairs on three tokens: an almost certain token; a tie in the second round; and two
+# tokens that are left for four rounds, the second of which is then to be kept at times only.
+PAIRS = (((9, 1, 0), (1, 0, 0)), ((5, 7, 4), (4, 4, 8)), ((8, 7, 5), (2, 3, 15)))
+
 
 def rational_laws(vocab: int, denominator: int) -> Array:
     """Return every law on `vocab` tokens whose entries are multiples of 1/denominator, as Fractions (n, vocab)."""
@@ -54,3 +58,9 @@ def lasting_laws(candidates: int, scheme: str) -> tuple[Array, Array]:
     """Return the pair of LASTING for so many candidates of a scheme, as Fractions, each (1, V)."""
     p, q = LASTING[candidates, scheme in REPEATING]
     return np.array([row_of(*p)], dtype=object), np.array([row_of(*q)], dtype=object)
+
+
+def pairs() -> tuple[Array, Array]:
+    """Return the pairs of PAIRS as Fractions, each (n, 3)."""
+    p, q = zip(*((row_of(*target), row_of(*draft)) for target, draft in PAIRS), strict=True)
+    return np.array(p, dtype=object), np.array(q, dtype=object)

@@ -119,8 +119,9 @@ def assert_lossless_batch(
     drafts, some a few and some none, and some of which have no drafts. A row is judged alone, two
     rows and 3, 5 and 8 equal rows together, and all rows of large batches; by scripted randomness
     if it can be followed, else by frequencies. Rows without drafts are judged, too: each emits one
-    token of its target. A verifier that raises on such rows is judged without them, and the
-    verdicts say so; if 0 is among the `sizes` that are told, it has to take them.
+    token of its target, in a call in which some other row has drafts. A verifier that raises on
+    such rows is judged without them, and the verdicts say so; if 0 is among the `sizes` that are
+    told, it has to take them.
 
     Parameters
     ----------

@@ -151,3 +151,45 @@ def test_cases_that_no_subject_could_draw_are_left_out() -> None:
     wide = (-1, -1, -1, *(0, 1, 2) * 3)
     for facts in ({"shapes": (wide,)}, {"takes_q": False}, {"shapes": ((-1, 0, 1, 2, 3, 4, 5, 6),)}):
         assert not [case for case in standard(Subject("it", "tree", print, **facts)) if "late" in case.words]
+
+
+EDGES: dict[str, Callable[[Array, Array, Array], int | None]] = {
+    "certain": lambda p, q, drafts: int(drafts[0]) if p.max() == 1 else None,
+    "equal": lambda p, q, drafts: int(p.argmax()) if (p == q).all() else None,
+    "disjoint": lambda p, q, drafts: None if (p * q).any() else int(p.argmax()),
+    "almost certain": lambda p, q, drafts: int(drafts[0]) if 0.85 < p[drafts[0]] < 0.95 else None,
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_edges_are_tried_with_three_candidates(edge: str) -> None:
+    right = step(scheme="iid", error="", at=0)
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        wrong = EDGES[edge](p, q, drafts) if len(drafts) == 3 else None
+        return right(p, q, drafts, random) if wrong is None else wrong
+
+    assert judge(Subject("edge", "step", run), properties=["degenerate"]).outcome == "convicted"
+
+
+def test_a_tie_in_the_second_round() -> None:
+    """A candidate of which exactly as much is left as the draft has is to be kept."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        for rank, x in enumerate(drafts):
+            if not (rank and p[x] == q[x]) and random.random() * q[x] < p[x]:
+                return int(x)
+            p = rest(p, q)
+        return drawn(random, p)
+
+    assert judge(Subject("tie", "step", run, sizes=(2,)), properties=["degenerate"]).outcome == "convicted"
+
+
+@pytest.mark.parametrize("token", [1, 126, 255, 298])
+def test_each_of_300_tokens_is_drafted(token: int) -> None:
+    right = step(scheme="iid", error="", at=0)
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        return token if drafts[0] == token else right(p, q, drafts, random)
+
+    assert judge(Subject("token", "step", run, sizes=(1,)), properties=["marginal"]).outcome == "convicted"
