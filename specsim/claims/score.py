@@ -188,14 +188,14 @@ def summary(found: Validation) -> dict[str, dict[str, Any]]:
     return table
 
 
-def report_rows(found: Validation, whole: bool = True) -> list[list[str]]:
-    """The summary as a table: head, then a row for each source; not whole: what fits 80 columns."""
-    rows = [HEAD]
+def report_rows(found: Validation, whole: bool = True) -> list[list[str | float | None]]:
+    """The summary as a table: head, then a row for each source, shares as floats; not whole: what fits 80 columns."""
+    rows: list[list[str | float | None]] = [[*HEAD]]
     for source, s in summary(found).items():
+        counts = [str(s[key]) for key in ("rows", "fitted", "tested")]
         shares = [s[key] for key in ("median", "mean", "worst", "textbook_median")]
-        cells = [source, s["rows"], s["fitted"], s["tested"]]
-        cells += ["" if v is None else f"{100 * v:.1f}%" for v in shares]
-        rows.append([str(cell) for cell in [*cells, len(s["refused"]), len(s["flagged"]), s["left_out"]]])
+        left = [str(len(s["refused"])), str(len(s["flagged"])), str(s["left_out"])]
+        rows.append([source, *counts, *shares, *left])
     return rows if whole else [[row[i] for i in NARROW] for row in rows]
 
 

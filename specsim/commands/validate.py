@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
+
+if TYPE_CHECKING:
+    from specsim.report.forms import Cell
 
 EXAMPLES = examples(
     "specsim validate",
@@ -52,5 +55,12 @@ def validate(options: Validate) -> None:
         shown["curves"] = [audit._asdict() for audit in audits]
         typer.echo(json_answer("specsim/validate", shown, indent=None))
     else:
-        table = scores.report_rows(results, whole=form != "text")
+        table = [[_cell(value) for value in row] for row in scores.report_rows(results, whole=form != "text")]
         typer.echo(page([table, "", *scores.remarks(results), *(curves.audit_lines(audits) if audits else [])], form))
+
+
+def _cell(value: str | float | None) -> Cell:
+    """Return a cell of the table: a share is shown as percent."""
+    from specsim.report.forms import Number
+
+    return Number(f"{100 * value:.1f}%", value) if isinstance(value, float) else value or ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -170,6 +172,8 @@ def test_the_command(tmp_path: Path) -> None:
     shown = run(app, ["validate", "--fit", ",".join(FIT), "--markdown"])
     assert shown.exit_code == 0
     assert "| MagicDec (arXiv 2408.11049) | 17 | 3 | 14 | " in shown.output
+    first = csv.DictReader(io.StringIO(run(app, ["validate", "--csv"]).stdout)).__next__()
+    assert float(first["median error"]) == summary(validate(ROWS))[first["source"]]["median"]
     assert "flagged eagle-050: speedup 3.53 is above tau 3.33" in shown.output
     notes = [line for line in shown.output.splitlines() if line.startswith("note ")]
     assert len(notes) == 1
