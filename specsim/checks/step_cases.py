@@ -92,7 +92,7 @@ def _grids(scheme: str, counts: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
     edges = [(k, -1 if k in MORE else 0) for k in counts if scheme in REPEATING]
     cases += [Grid("edges, V=3", k, p[first:], q[first:]) for k, first in edges]
     cases += [Grid(f"random, V={MANY}", 1, *random_laws(MANY, 3, seed=MANY))] if 1 in counts else []
-    return tuple(sorted(cases, key=_work))
+    return tuple(sorted(cases, key=lambda case: (case.p.shape[-1] > 2, _work(case))))
 
 
 def float_grids(rule: ModuleType) -> Iterator[Grid]:

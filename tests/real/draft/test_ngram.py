@@ -76,7 +76,7 @@ def _learns_at_once(self: ngram.NGrams, i: int, text: Any) -> None:
     for position in sorted(self._laws[i]):
         if position >= self._learned[i]:
             before = [*text, *[0] * position][:position]
-            ngram.visit(self._tables[i], self._how.table, before, *self._laws[i][position])
+            ngram.visit(self._tables[i], self._options.table, before, *self._laws[i][position])
     self._learned[i] = max(self._laws[i], default=0) + 1
 
 
