@@ -179,17 +179,18 @@ def _record(file: Any, *, is_code: bool) -> None:
         return
     owner = _owner()
     if owner is not None:
-        used = _source(resolved(str(path)))
+        used = resolved(_source(str(path)))
         if used != owner and (is_code or not _is_of_machine(Path(used))):
             _USED.setdefault(owner, {})[used] = None
 
 
 def _source(path: str) -> str:
-    """Return the source of compiled bytecode, and any other file as it is."""
-    if path.endswith(".pyc") and "__pycache__" in path:
+    """Return the source of cached bytecode, wherever Python keeps it, and any other file as it is."""
+    if path.endswith(".pyc"):
         try:
             return importlib.util.source_from_cache(path)
         except ValueError:
+            # Bytecode beside no source is itself what runs.
             return path
     return path
 

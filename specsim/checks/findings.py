@@ -21,6 +21,7 @@ from specsim.checks.step import STEP_CHECKS
 from specsim.checks.tree import TREE_CHECKS
 from specsim.discover import Rule
 from specsim.exact.family_verdicts import try_siblings, verified_schemes
+from specsim.exact.small_laws import REPEATING
 from specsim.verify.lookup import step_argument
 
 # Name -> check.
@@ -39,10 +40,6 @@ _FAMILIES: dict[str, Checks] = {
 
 # What the checks of each family try: in exact arithmetic, and beyond that in floats.
 _REACH = {
-    "step": (
-        "V to 4 with 1 to 3 drafts, V=3 with 4 and 5, V=5 with 3, V=6 with 4, V=24 with 1",
-        "V=300 with 1 draft, V=40 with 2",
-    ),
     "chain": ("V=2 with gamma to 8, V=3 with gamma to 4, V=24 with gamma 1", ""),
     "tree": ("V=2 and 3 with trees of 4 nodes and 3 levels, V=5 and 6 with 3 and 4 siblings, V=24 with 1 draft", ""),
     "coupled": ("races of 6 numbers, V=2 and 3", ""),
@@ -53,6 +50,23 @@ _REACH = {
 }
 
 
+# What the checks of step rules try, by the number of drafts, in exact arithmetic; and in floats.
+_OF_STEPS = {1: "V to 4 and V=24", 2: "V to 4", 3: "V to 5", 4: "V=6", 5: "V=3"}
+_OF_STEPS_IN_FLOATS = {1: "V=300", 2: "V=40"}
+# Only drafts that may repeat each other are tried in so many: there is a pair of laws for them.
+_REPEATED = 5
+
+
+def _of_steps(rule: ModuleType) -> tuple[str, str]:
+    """Return what is tried of a step rule exactly, and in floats: with the numbers of drafts that it takes."""
+    counts, repeats = discover.facts(rule).counts, discover.drafts_of(rule) in REPEATING
+    words = []
+    for tried in (_OF_STEPS, _OF_STEPS_IN_FLOATS):
+        taken = [k for k in tried if (counts is None or k in counts) and (repeats or k != _REPEATED)]
+        words.append(", ".join(f"{tried[k]} with {k} draft{'s' * (k > 1)}" for k in taken))
+    return words[0], words[1]
+
+
 def reach(module: ModuleType, family: str) -> str:
     """Return what the checks of a family try on a rule, in words.
 
@@ -60,7 +74,7 @@ def reach(module: ModuleType, family: str) -> str:
     >>> reach(block, "chain")
     'exactly V=2 with gamma to 8, V=3 with gamma to 4, V=24 with gamma 1; nothing larger'
     """
-    exactly, in_floats = _REACH[family]
+    exactly, in_floats = _of_steps(module) if family == "step" else _REACH[family]
     if family in ("step", "chain", "tree", "coupled") and not discover.facts(module).exact:
         return f"in floats {', '.join(filter(None, (exactly, in_floats)))}; nothing larger"
     return "; ".join([f"exactly {exactly}", *([f"in floats {in_floats}"] if in_floats else []), "nothing larger"])

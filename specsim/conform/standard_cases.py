@@ -122,7 +122,7 @@ def _late_siblings(subject: Subject) -> Iterator[Case]:
             if (candidates + 1) ** here * others ** (nodes - here) <= DRAWN and max(depths) <= DEPTH:
                 models = lasting(candidates, subject.scheme, place, max(depths), others)
                 yield make(subject, *models, size, "late")
-            break
+                break
 
 
 def on_more_tokens(subject: Subject) -> Iterator[Case]:

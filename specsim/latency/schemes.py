@@ -92,8 +92,11 @@ def compressed(weights: dict[str, Any]) -> Weights | None:
         return Weights("mxfp4", MXFP4, 16.0) if group == 32 else Weights("nvfp4", 4.5, 16.0)
     if kind == "float" and bits == 8:
         return Weights("mxfp8", MXFP8, 16.0) if group == 32 else Weights("fp8", 8.0, 16.0)
-    zeros = weights.get("symmetric") is False
-    return grouped(bits, group if group is not None else -1, zeros) if kind == "int" else None
+    if kind != "int":
+        return None
+    # Without a size, one group is a whole row.
+    size = -1 if group is None else group
+    return grouped(bits, size, weights.get("symmetric") is False)
 
 
 def _bitsandbytes(quantization: dict[str, Any]) -> Weights | None:

@@ -127,3 +127,20 @@ def test_code_of_a_cache_counts_and_its_data_does_not(tmp_path: Path) -> None:
     module = modules.own_rule(rule(tmp_path, text))
     assert module is not None
     assert [file.name for file in source.files_of(module)] == ["mine.py", "engine.py"]
+
+
+def test_bytecode_in_another_folder_is_that_of_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PYTHONPYCACHEPREFIX: no cache is listed, which changes with Python and not with the code."""
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "kept_by.py").write_text("LEFT = 1\n")
+    text = "import importlib\nimportlib.import_module('kept' + '_by')\nimportlib.invalidate_caches()\n"
+    first = modules.own_rule(rule(tmp_path, text))
+    assert first is not None
+    sys.modules.pop("kept_by")
+    second = modules.own_rule(rule(tmp_path, text, "again"))
+    assert second is not None
+    assert [*(tmp_path / "cache").rglob("kept_by*.pyc")]
+    for module in (first, second):
+        assert {path.name for path in map(Path, modules.made_of(module))} >= {"kept_by.py"}
+        assert not [path for path in modules.made_of(module) if Path(path).suffix == ".pyc"]

@@ -259,9 +259,9 @@ def test_check_infers_the_family_and_ends_with_a_verdict(tmp_path: Path, monkeyp
     last = [" ".join(words[words.index(re.findall(r"\d+ passed", words)[-1]) :].split()) for words in shown]
     assert asked == ["step", "chain", "tree", "draft", "step", "chain", "chain"]
     assert last[0].startswith(
-        "2 passed, 0 failed, 1 skipped: no difference found in what was tried: exactly V to 4 with"
+        "2 passed, 0 failed, 1 skipped: no difference found in what was tried: exactly V to 4 and V=24 with"
     )
-    assert last[0].endswith("; nothing larger")
+    assert last[0].endswith("V=24 with 1 draft; in floats V=300 with 1 draft; nothing larger")
     assert last[2] == "1 passed, 1 failed, 1 skipped: this rule differs from what it states"
 
 

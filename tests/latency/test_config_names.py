@@ -227,3 +227,11 @@ def test_a_nested_decoder_must_agree_with_what_holds_it() -> None:
             ModelShape.from_config(outer | {name: 16})
     # A field that the decoder itself lacks is not read from outside, and named.
     assert ModelShape.from_config(outer | {"sliding_window": 512}).unread == ("sliding_window (beside text_config)",)
+
+
+def test_states_in_the_type_that_is_assumed_are_read() -> None:
+    """Real files of Qwen3.5 and 3.6 say so; another type would cost another number of bytes."""
+    assert is_harmless("mamba_ssm_dtype", "float32")
+    assert not is_harmless("mamba_ssm_dtype", "bfloat16")
+    assert is_harmless("output_gate_type", "swish")
+    assert not is_harmless("output_gate_type", 3)

@@ -189,7 +189,6 @@ FAMILIES: dict[str, Family] = {
             "mtp_hybrid_override_pattern",
             "sliding_window",
             "moe_shared_expert_overlap",
-            "mamba_ssm_cache_dtype",
         ),
     ),
     "lfm2": Family(kinds=layer_kinds.at_indices, state=mixers.short_convolution, width=rounded),

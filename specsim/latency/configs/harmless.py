@@ -69,7 +69,11 @@ _FORMS = re.compile(
 )
 # Forms of names whose value is a switch, and of names whose value is a word.
 _SWITCHES = re.compile(r"([a-z0-9_]*_)?(bias|norm|layer_?norm)")
-_WORDS = re.compile(r"([a-z0-9_]*_)?(act|act_fn|activation|activation_func|activation_function|hidden_act)")
+_WORDS = re.compile(
+    r"([a-z0-9_]*_)?(act|act_fn|activation|activation_func|activation_function|hidden_act)|output_gate_type"
+)
+# Names whose field says what is assumed anyway, by that value: states are kept in 32 bits.
+_ASSUMED = {"mamba_ssm_dtype": "float32", "mamba_ssm_cache_dtype": "float32"}
 
 
 def is_harmless(name: str, value: Any) -> bool:
@@ -80,7 +84,7 @@ def is_harmless(name: str, value: Any) -> bool:
     >>> is_harmless("residual_multiplier", 0.22), is_harmless("ffn_multipliers", [0.5, 4.0])
     (True, False)
     """
-    if name in _NAMES or _FORMS.fullmatch(name):
+    if name in _NAMES or _FORMS.fullmatch(name) or _ASSUMED.get(name, ...) == value:
         return True
     if isinstance(value, bool):
         return _SWITCHES.fullmatch(name) is not None
