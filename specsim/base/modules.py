@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from specsim.base import recording
-from specsim.base.reach import defining_files
+from specsim.base.reach import definition
 
 TELLING = ("verify", "draw", "ask", "more", "loss")  # each family's modules have one of these functions
 
@@ -77,7 +77,9 @@ def made_of(module: ModuleType) -> tuple[Path, ...]:
     """
     key = id(module)
     if key not in _MADE_OF or _MADE_OF[key][0] is not module:
-        files = defining_files([module])
+        files, unhashed = definition([module])
+        if unhashed:
+            recording.note_unhashed(str(module.__file__), unhashed)
         _MADE_OF[key] = module, (*files, *recording.used_by([str(module.__file__), *files]))
     return _MADE_OF[key][1]
 

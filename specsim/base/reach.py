@@ -8,17 +8,26 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, GeneratorType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from specsim.base.recording import is_own
 
 # Values that refer to nothing.
 ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, range)
-# Values that are looked at: more are data, and their file is known by then.
+# Values that are looked at: more are data as a rule, and a walk through all would take minutes.
 MOST = 500_000
+# What is not known where the walk ends there.
+BEYOND = f"what is reached only beyond the first {MOST:,} values"
 
 
-def defining_files(values: Iterable[Any]) -> list[Path]:
+class Definition(NamedTuple):
+    """The files that define values; `unhashed` says in words what was not looked at, if anything."""
+
+    files: list[Path]
+    unhashed: tuple[str, ...] = ()
+
+
+def definition(values: Iterable[Any]) -> Definition:
     """Return the files that define these values, and everything that the user's own code reaches from them.
 
     The walk goes through containers, wrappers, slots, closures, defaults, bound objects and classes.
@@ -38,7 +47,7 @@ def defining_files(values: Iterable[Any]) -> list[Path]:
         if issubclass(kind, FunctionType):
             file = home(value)
             files[file] = None
-            waiting += _held(value) + (_globals(value) if is_own(file) else [])
+            waiting += _bound(value) + (_globals(value) if is_own(file) else [])
         elif issubclass(kind, ModuleType):
             file = str(vars(value).get("__file__") or "")
             files[file] = None
@@ -60,7 +69,7 @@ def defining_files(values: Iterable[Any]) -> list[Path]:
         elif not issubclass(kind, FrameType):
             # Containers, and objects with whatever they hold; the class is among it.
             waiting += gc.get_referents(value)
-    return [Path(file) for file in files if file]
+    return Definition([Path(file) for file in files if file], (BEYOND,) if waiting else ())
 
 
 def home(function: FunctionType) -> str:
@@ -69,11 +78,11 @@ def home(function: FunctionType) -> str:
     return str(function.__globals__.get("__file__") or file) if file.startswith("<") else file
 
 
-def _held(function: FunctionType) -> list[Any]:
-    """Return what was given to a function, as a decorator's is the function inside: closure, defaults, attributes."""
+def _bound(function: FunctionType) -> list[Any]:
+    """Return the values that a function carries: its closure (a decorator's function), defaults, attributes."""
+    values = [*(function.__closure__ or ()), function.__defaults__, function.__kwdefaults__]
     # `__wrapped__`, of functools.wraps, is an attribute.
-    given = [*(function.__closure__ or ()), function.__defaults__, function.__kwdefaults__]
-    return [*given, *vars(function).values()]
+    return [*values, *vars(function).values()]
 
 
 def _globals(function: FunctionType) -> list[Any]:
@@ -89,10 +98,11 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _attributes(kind: type) -> list[Any]:
-    """Return what a class and its bases hold: everything of one's own classes, functions of others."""
-    found: list[Any] = [type(kind)] if type(kind) is not type else []
+    """Return the attributes of a class and its bases: all of one's own classes, the functions of others."""
+    attributes: list[Any] = [type(kind)] if type(kind) is not type else []
     for base in kind.__mro__:
         values = list(vars(base).values())
         file = getattr(sys.modules.get(base.__module__), "__file__", None) or ""
-        found += values if is_own(file) else [value for value in values if isinstance(value, FunctionType)]
-    return found
+        is_all = is_own(file)
+        attributes += [value for value in values if is_all or isinstance(value, FunctionType)]
+    return attributes

@@ -29,18 +29,18 @@ ADAPTERS = PACKAGE / "conform" / "adapters"
 # Folders of the system, and parts of paths that are caches: what is in them changes with the machine.
 SYSTEM = tuple(Path(folder) for folder in ("/proc", "/sys", "/dev", "/etc", "/run"))
 CACHES = frozenset({"__pycache__", ".cache", ".triton", ".nv"})
-# Events that ask others for an answer, and what these are in words.
+# Events that ask others, whose answers no file holds.
 OTHERS = {
-    "subprocess.Popen": "another process",
-    "os.system": "another process",
-    "os.posix_spawn": "another process",
-    "os.fork": "another process",
-    "os.forkpty": "another process",
-    "socket.connect": "a server",
+    "subprocess.Popen": "answers of another process",
+    "os.system": "answers of another process",
+    "os.posix_spawn": "answers of another process",
+    "os.fork": "answers of another process",
+    "os.forkpty": "answers of another process",
+    "socket.connect": "answers of a server",
 }
-# Owner -> files that its code ran or read, in order; owner -> others that it asked, in words.
+# Owner -> files that its code ran or read, in order; owner -> what it depends on and no hash covers, in words.
 _USED: dict[str, dict[str, None]] = {}
-_ASKED: dict[str, dict[str, None]] = {}
+_UNHASHED: dict[str, dict[str, None]] = {}
 _STARTED: list[bool] = []
 
 
@@ -62,38 +62,35 @@ def start() -> None:
 
 def used_by(files: Iterable[str | Path]) -> list[Path]:
     """Return the files that these, and those that they ran, have run or read so far."""
-    found, waiting = dict[str, None](), [*map(resolved, map(str, files))]
+    used, waiting = dict[str, None](), [*map(resolved, map(str, files))]
     while waiting:
         for file in list(_USED.get(waiting.pop(), ())):
-            if file not in found:
-                found[file] = None
+            if file not in used:
+                used[file] = None
                 waiting.append(file)
-    return [Path(file) for file in found]
+    return [Path(file) for file in used]
 
 
-def asked_by(files: Iterable[str | Path]) -> list[str]:
-    """Return what code of these files has asked for answers that no file holds: processes and servers, in words."""
-    return list(dict.fromkeys(words for file in map(resolved, map(str, files)) for words in list(_ASKED.get(file, ()))))
+def unhashed_by(files: Iterable[str | Path]) -> list[str]:
+    """Return what code of these files depends on and no hash of files covers, in words, each once."""
+    owners = map(resolved, map(str, files))
+    return list(dict.fromkeys(words for owner in owners for words in list(_UNHASHED.get(owner, ()))))
+
+
+def note_unhashed(file: str | Path, words: Iterable[str]) -> None:
+    """Record what code of a file depends on and no hash of files covers."""
+    _UNHASHED.setdefault(resolved(str(file)), {}).update(dict.fromkeys(words))
 
 
 def mark() -> Mark:
     """Return what `used_since` leaves out: all until now, and later what the callers of this function do."""
-    return Mark(frozenset(_pairs(_USED) + _pairs(_ASKED)), frozenset(_owners(sys._getframe(1))))
+    return Mark(frozenset(_pairs(_USED) + _pairs(_UNHASHED)), frozenset(_owners(sys._getframe(1))))
 
 
 def used_since(before: Mark) -> tuple[list[Path], list[str]]:
-    """Return the files that were used since, and what was asked of others, in words, each once."""
-    files, asked = (
-        list(
-            dict.fromkeys(
-                what
-                for owner, what in _pairs(table)
-                if owner not in before.callers and (owner, what) not in before.known
-            )
-        )
-        for table in (_USED, _ASKED)
-    )
-    return [Path(file) for file in files], asked
+    """Return the files that were used since, and in words what no hash of them covers, each once."""
+    files, unhashed = _since(before, _USED), _since(before, _UNHASHED)
+    return [Path(file) for file in files], unhashed
 
 
 @contextmanager
@@ -160,8 +157,9 @@ def _hear(event: str, args: tuple[Any, ...], is_ending: Callable[[], bool] = sys
         _record(args[1], is_code=True)
     elif event in ("ctypes.dlopen", "sqlite3.connect"):
         _record(args[0], is_code=event == "ctypes.dlopen")
-    elif event in OTHERS and (owner := _owner()):
-        _ASKED.setdefault(owner, {})[OTHERS[event]] = None
+    elif event in OTHERS:
+        for owner in _askers():
+            note_unhashed(owner, [OTHERS[event]])
 
 
 def _reads(mode: Any, flags: Any) -> bool:
@@ -177,8 +175,7 @@ def _record(file: Any, *, is_code: bool) -> None:
         file = os.fsdecode(file)
     if not isinstance(file, str | os.PathLike) or not (path := os.fspath(file)) or str(path).startswith("<"):
         return
-    owner = _owner()
-    if owner is not None:
+    for owner in _askers():
         used = resolved(_source(str(path)))
         if used != owner and (is_code or not _is_of_machine(Path(used))):
             _USED.setdefault(owner, {})[used] = None
@@ -200,14 +197,17 @@ def _is_of_machine(path: Path) -> bool:
     return not CACHES.isdisjoint(path.parts) or any(folder in path.parents for folder in SYSTEM)
 
 
-def _owner() -> str | None:
-    """Return the file of the user's code that is running; None if none is, or an installed package is imported."""
+def _askers() -> list[str]:
+    """Return the file of the user's code that is running; none while an installed package is imported.
+
+    A pool's thread has no frame of whoever waits for it: any thread that runs the user's code may be
+    the one, and the files of all are returned. A hash of one file too many is safe.
+    """
     owner = next(_owners(sys._getframe(1)), None)
     if owner is None and threading.current_thread() is not threading.main_thread():
-        # A pool's thread has no frame of whoever waits for it in another thread.
         waiting = (next(_owners(frame), None) for frame in sys._current_frames().values())
-        owner = next((file for file in waiting if file is not None), None)
-    return owner
+        return list(dict.fromkeys(file for file in waiting if file is not None))
+    return [] if owner is None else [owner]
 
 
 def _owners(frame: FrameType | None) -> Iterator[str]:
@@ -221,6 +221,12 @@ def _owners(frame: FrameType | None) -> Iterator[str]:
         if frame.f_code.co_name == "<module>" and _is_installed(Path(frame.f_code.co_filename)):
             return
         frame = frame.f_back
+
+
+def _since(before: Mark, table: dict[str, dict[str, None]]) -> list[str]:
+    """Return what a table says that is new, and not of the callers; each once."""
+    new = (pair for pair in _pairs(table) if pair not in before.known and pair[0] not in before.callers)
+    return list(dict.fromkeys(what for _, what in new))
 
 
 def _pairs(table: dict[str, dict[str, None]]) -> list[tuple[str, str]]:

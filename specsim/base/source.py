@@ -75,8 +75,10 @@ def read_late(modules: Iterable[ModuleType]) -> dict[str, str]:
 
 def unknown_of(modules: Iterable[ModuleType]) -> str:
     """Return in words what no hash of these modules' files covers; "" if nothing of that kind was seen."""
-    asked = recording.asked_by(path for module in modules for path in files_of(module))
-    return f"{' and '.join(asked)} was asked by a rule: if the answers change, nothing is made anew" if asked else ""
+    unhashed = recording.unhashed_by(path for module in modules for path in files_of(module))
+    if not unhashed:
+        return ""
+    return f"a rule depends on {' and '.join(unhashed)}: if these change, nothing is made anew"
 
 
 def changed(files: Mapping[str, str]) -> list[str]:

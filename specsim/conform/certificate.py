@@ -58,7 +58,7 @@ class Held(NamedTuple):
     judged: list[str]  # properties that every one of them was judged by
     sources: dict[str, str]
     versions: dict[str, str]
-    asked: list[str]  # what the code asked for answers that no file holds
+    unhashed: list[str]  # what the code depends on and no file holds, in words
 
 
 def drafted(module: ModuleType, subjects: Iterable[Subject], before: Iterable[str] | None = None) -> Draft:
@@ -84,14 +84,14 @@ def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -
     if changed:
         raise NotHeld(f"{', '.join(changed)} changed while it was judged: nothing is certified")
 
-    asked = list(dict.fromkeys([*used.asked, *(words for report in reports for words in report.asked)]))
+    unhashed = list(dict.fromkeys([*used.unhashed, *(words for report in reports for words in report.unhashed)]))
 
     # The digest is of all else.
     content = {
         "subjects": [subject.name for subject in draft.subjects],
         "sources": used.hashes,
         "places": used.places,
-        "asked": asked,
+        "unhashed": unhashed,
         "versions": used.versions,
         "specsim": specsim.__version__,
         "python": platform.python_version(),
@@ -99,7 +99,7 @@ def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -
         "reports": [as_json(report) for report in reports],
     }
     write_bytes(path, (json.dumps(content | {"digest": digest_of(content)}, indent=1) + "\n").encode())
-    return Held([subject.name for subject in draft.subjects], [], [], used.hashes, used.versions, asked)
+    return Held([subject.name for subject in draft.subjects], [], [], used.hashes, used.versions, unhashed)
 
 
 def check(
@@ -159,7 +159,7 @@ def check(
         if name not in common:
             raise NotHeld(f"{path} says nothing of the property {name}: it is of {', '.join(common)}")
     outcomes = [outcome(_report(report)) for report in reports]
-    return Held(names, outcomes, common, content["sources"], content["versions"], content.get("asked", []))
+    return Held(names, outcomes, common, content["sources"], content["versions"], content.get("unhashed", []))
 
 
 def _report(fields: dict[str, Any]) -> Report:
@@ -172,10 +172,10 @@ def _report(fields: dict[str, Any]) -> Report:
 def unknown_in(held: Held) -> str:
     """Return in words what a certificate cannot cover; an empty text if nothing of that kind was seen.
 
-    >>> unknown_in(Held([], [], [], {}, {}, ["another process"]))
-    'not hashed: the code asked another process, whose answers no file holds'
+    >>> unknown_in(Held([], [], [], {}, {}, ["answers of a server"]))
+    'not hashed: the code depends on answers of a server'
     """
-    return f"not hashed: the code asked {' and '.join(held.asked)}, whose answers no file holds" if held.asked else ""
+    return f"not hashed: the code depends on {' and '.join(held.unhashed)}" if held.unhashed else ""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -201,7 +201,7 @@ def _read(path: Path) -> dict[str, Any]:
         digest, reports = content.pop("digest"), content["reports"]
 
         # Everything that must be a text.
-        texts = [digest, *content["subjects"], *content.get("asked", [])]
+        texts = [digest, *content["subjects"], *content.get("unhashed", [])]
         for name in ("sources", "versions", "places"):
             fields = content.get(name, {}) if name == "places" else content[name]
             texts += [part for pair in fields.items() for part in pair]

@@ -22,13 +22,13 @@ class Hashed(NamedTuple):
     """The sources of a file's subjects.
 
     `hashes`: label of a file -> its hash. `versions`: distribution -> version. `places`: label -> path, from the folder
-    of the subject's file. `asked`: what the code asked for answers that no file holds, in words.
+    of the subject's file. `unhashed`: what the code depends on and no file holds, in words.
     """
 
     hashes: dict[str, str]
     versions: dict[str, str]
     places: dict[str, str]
-    asked: tuple[str, ...]
+    unhashed: tuple[str, ...]
 
 
 def hashed(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Path]) -> Hashed:
@@ -61,7 +61,7 @@ def hashed(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Pat
         code = {name: hash_of_file(file) for name, file in files.items() if file.suffix in CODE and file.is_file()}
         hashes[f"all of {distribution}"] = digest(code)
         versions = versions | {distribution: metadata.version(distribution)}
-    return Hashed(hashes, versions, places, used.asked)
+    return Hashed(hashes, versions, places, used.unhashed)
 
 
 def hashes_of_late(names: Iterable[str], places: Mapping[str, str], beside: Path) -> dict[str, str]:

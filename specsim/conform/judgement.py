@@ -152,9 +152,9 @@ def judge(
         report = Report(subject.name, reached, resemblance=likeness)
     except KeyboardInterrupt:
         report = Report(subject.name, tuple(verdicts.values()), complete=False)
-    files, asked = recording.used_since(marked)
+    files, unhashed = recording.used_since(marked)
     loaded = tuple(dict.fromkeys(map(str, [*since(imported), *files])))
-    return report._replace(seconds=clock.now() - began, loaded=loaded, asked=tuple(asked))
+    return report._replace(seconds=clock.now() - began, loaded=loaded, unhashed=tuple(unhashed))
 
 
 def validated(subject: Subject, budget: float, properties: Sequence[str] | None) -> tuple[float, list[str]]:

@@ -96,5 +96,5 @@ def merged(first: Report, second: Report) -> Report:
         resemblance=second.resemblance or first.resemblance,
         seconds=first.seconds + second.seconds,
         loaded=tuple(dict.fromkeys([*first.loaded, *second.loaded])),
-        asked=tuple(dict.fromkeys([*first.asked, *second.asked])),
+        unhashed=tuple(dict.fromkeys([*first.unhashed, *second.unhashed])),
     )

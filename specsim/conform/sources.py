@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from specsim.base import recording
 from specsim.base.modules import imported_names, made_of, origins, package
-from specsim.base.reach import defining_files
+from specsim.base.reach import definition
 from specsim.base.recording import ADAPTERS, PACKAGE, libraries
 from specsim.conform.subject import Subject
 
@@ -33,14 +33,14 @@ CALLED = ("run", "batch", "paths", "coins")
 class Sources(NamedTuple):
     """The files of a subject's own code, the distributions that it imports, and whether it calls specsim.
 
-    `versions` maps names of distributions to versions; `asked` says what no file holds: the answers of processes and
-    servers that the code has called.
+    `versions` maps names of distributions to versions; `unhashed` says in words what the code depends on and no file
+    holds, such as answers of processes and servers.
     """
 
     own: frozenset[Path]
     versions: dict[str, str]
     specsim: bool
-    asked: tuple[str, ...] = ()
+    unhashed: tuple[str, ...] = ()
 
 
 def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Path] = ()) -> Sources:
@@ -48,8 +48,8 @@ def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Pa
     # Begin with the file itself, and with the files of the functions that are called.
     first = Path(inspect.getfile(module))
     waiting = [first, *(path for path in loaded if not _installed_by(path.resolve()))]
-    waiting += defining_files(getattr(subject, name) for subject in subjects for name in CALLED)
-    waiting += made_of(module)
+    called = definition(getattr(subject, name) for subject in subjects for name in CALLED)
+    waiting += [*called.files, *made_of(module)]
     # Follow imports until no file is left: installed ones are named by version, those of the judge
     # are left out.
     own_files: set[Path] = set()
@@ -72,8 +72,8 @@ def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Pa
                 waiting += [file for file in files if name == "specsim" or file.resolve() != PACKAGE / "__init__.py"]
         # What its code has run and read so far, by names that no statement tells.
         waiting += recording.used_by([path])
-    asked = recording.asked_by(own_files)
-    return Sources(frozenset(own_files), dict(sorted(versions.items())), calls_specsim, tuple(asked))
+    unhashed = tuple(dict.fromkeys([*called.unhashed, *recording.unhashed_by(own_files)]))
+    return Sources(frozenset(own_files), dict(sorted(versions.items())), calls_specsim, unhashed)
 
 
 def since(before: Iterable[str]) -> list[Path]:

@@ -99,7 +99,7 @@ class Report(NamedTuple):
     resemblance: Resemblance | None = None  # of a convicted subject
     seconds: float = 0.0  # charged to it: those in which it had no processor do not count
     loaded: tuple[str, ...] = ()  # files that were imported, run or read while it was judged
-    asked: tuple[str, ...] = ()  # what its code asked for answers that no file holds: processes, servers
+    unhashed: tuple[str, ...] = ()  # what its code depended on and no file holds, in words: answers of servers
 
     @property
     def outcome(self) -> Outcome:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.base.reach import defining_files
+from specsim.base import modules, source
+from specsim.base.reach import MOST, definition
 
 
 class Slots:
@@ -94,10 +95,24 @@ def test_the_file_of_a_function_is_reached(way: str, tmp_path: Path) -> None:
     file = tmp_path / "elsewhere.py"
     names: dict[str, Any] = {"__name__": "elsewhere"}
     exec(compile("def f(*x): pass", str(file), "exec"), names)
-    assert file in defining_files([WAYS[way](names["f"])])
+    assert file in definition([WAYS[way](names["f"])]).files
 
 
 def test_a_function_that_was_made_of_a_text_is_of_the_file_whose_names_it_uses() -> None:
     names: dict[str, Any] = {"__file__": __file__, "__name__": "made"}
     exec("def f(): pass", names)
-    assert defining_files([names["f"]]) == [Path(__file__)]
+    assert definition([names["f"]]) == ([Path(__file__)], ())
+
+
+def test_a_walk_that_ends_early_says_so(tmp_path: Path) -> None:
+    """A table of half a million lists hides what stands behind it; the key, and the certificate, name that."""
+    table = [[] for _ in range(MOST)]  # type: ignore[var-annotated]
+    assert definition([table]).unhashed == ("what is reached only beyond the first 500,000 values",)
+    assert definition([table[: MOST // 2]]).unhashed == ()
+    path = tmp_path / "large.py"
+    path.write_text(
+        f"from specsim.verify.step.recursive import *\nTHEOREM = 'open'\nTABLE = [[] for _ in range({MOST})]\n"
+    )
+    module = modules.own_rule(path)
+    assert module is not None
+    assert source.unknown_of([module]).startswith("a rule depends on what is reached only beyond the first 500,000")

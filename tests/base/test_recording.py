@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -109,11 +111,31 @@ def test_processes_and_servers_that_are_asked_are_said(tmp_path: Path) -> None:
     assert module is not None
     assert (
         source.unknown_of([module])
-        == "another process was asked by a rule: if the answers change, nothing is made anew"
+        == "a rule depends on answers of another process: if these change, nothing is made anew"
     )
     quiet = modules.own_rule(rule(tmp_path, "", "quiet"))
     assert quiet is not None
     assert source.unknown_of([quiet]) == ""
+
+
+def test_a_thread_of_a_pool_reads_for_all_who_may_have_asked_it(tmp_path: Path) -> None:
+    """Two rules wait, in a thread each, for a third thread that reads and has no frame of either."""
+    files = {}
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.json").write_text("1")
+        ask = f"def late(pool, both): both.wait(30); return pool.submit((HERE / '{name}.json').read_text).result()\n"
+        files[name] = modules.own_rule(rule(tmp_path, ask, name))
+    both = threading.Barrier(2)
+    # One worker: while it reads for one rule, the other waits, too.
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(2) as rules:
+        assert [*rules.map(lambda module: vars(module)["late"](pool, both), files.values())] == ["1", "1"]
+    read = {}
+    for name, module in files.items():
+        assert module is not None
+        read[name] = {Path(path).name for path in source.read_late([module])}
+        assert f"{name}.json" in read[name]
+    # Both were there at the first reading.
+    assert read["first"] & read["second"]
 
 
 def test_code_of_a_cache_counts_and_its_data_does_not(tmp_path: Path) -> None:

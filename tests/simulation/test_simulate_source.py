@@ -69,7 +69,7 @@ def test_a_rule_that_asks_a_process_is_said(tmp_path: Path) -> None:
     asks = f"import subprocess\nsubprocess.run([{sys.executable!r}, '-c', ''], check=True)\n"
     own.write_text(asks + "from specsim.verify.step.recursive import *\nTHEOREM = 'open'\n")
     what: dict[str, Any] = {"rule": own, "num_drafts": 2, "gamma": 1, "blocks": 20, "sequences": 2}
-    with pytest.warns(UserWarning, match=r"run\.npz: another process was asked by a rule"):
+    with pytest.warns(UserWarning, match=r"run\.npz: a rule depends on answers of another process"):
         simulate([0.5, 0.5], [0.9, 0.1], checkpoint=tmp_path / "run.npz", **what)
 
 

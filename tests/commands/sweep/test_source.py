@@ -135,7 +135,7 @@ def test_a_rule_that_asks_a_process_is_said(tmp_path: Path, invoked: Callable[..
     (tmp_path / "mine.py").write_text(asks + RULE.format(name="recursive", family="step"), encoding="utf-8")
     ended = invoked("sweep", "study.toml")
     assert ended.stderr.endswith(
-        "\nnote: another process was asked by a rule: if the answers change, nothing is made anew\n"
+        "\nnote: a rule depends on answers of another process: if these change, nothing is made anew\n"
     )
 
 
