@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.residuals import drawn, rest
 
 from specsim.conform import SamplingParams, Subject, judge, judgement
 from specsim.conform.cases import warped
@@ -21,15 +22,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is shrunk, or compared with the museum."""
     monkeypatch.setattr(_laws, "SHRINKING", 0.0)
     monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
-
-
-def rest(p: Array, q: Array) -> Array:
-    law = (p - q).clip(0)
-    return law / law.sum() if law.any() else p
-
-
-def drawn(random: Any, law: Array) -> int:
-    return int(random.choice(len(law), p=law))
 
 
 def decoder(wrong: str) -> Any:

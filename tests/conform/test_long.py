@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.residuals import drawn, rest
 
 from specsim.conform import Subject, Verdict, judge, judgement
 from specsim.conform.properties import _laws
@@ -18,15 +19,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is shrunk, or compared with the museum."""
     monkeypatch.setattr(_laws, "SHRINKING", 0.0)
     monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
-
-
-def rest(p: Array, q: Array) -> Array:
-    law = (p - q).clip(0)
-    return law / law.sum() if law.any() else p
-
-
-def drawn(random: Any, law: Array) -> int:
-    return int(random.choice(len(law), p=law / law.sum()))
 
 
 def found(run: Any, kind: Any = "chain", **facts: Any) -> Verdict:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.residuals import rest
 
 from specsim.base import clock
 from specsim.conform import Model, Subject, Verdict, judge, judgement
@@ -26,11 +27,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(montecarlo, "UNDECIDED", 0.2)
     monkeypatch.setattr(_laws, "SHRINKING", 0.0)
     monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
-
-
-def rest(p: Array, q: Array) -> Array:
-    law = (p - q).clip(0)
-    return law / law.sum() if law.any() else p
 
 
 def made(kind: Any, run: Any, **facts: Any) -> Subject:
