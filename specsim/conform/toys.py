@@ -89,6 +89,11 @@ def wide(one_hot: bool) -> tuple[Toy, Toy]:
     return plain(row_of(30, 25, 20, 18, 7)), plain(row_of(0, 0, 0, 0, 1) if one_hot else row_of(12, 10, 8, 6, 64))
 
 
+def similar(one_hot: bool) -> tuple[Toy, Toy]:
+    """Return target and draft on the same five tokens that are alike: a draft is accepted after any filter of both."""
+    return plain(row_of(30, 25, 20, 18, 7)), plain(row_of(1, 0, 0, 0, 0) if one_hot else row_of(25, 30, 18, 20, 7))
+
+
 @cache
 def eight(*often: int) -> tuple[Toy, Toy]:
     """Return target and draft on eight tokens, some of which are drafted too often, the others too rarely.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.conform.cases import Case, make, sizes, undrafted
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Input, inputs
 from specsim.conform.toys import Text, Toy, plain
@@ -22,10 +23,11 @@ class Row(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The rows of one call, and what they are in words."""
+    """The rows of one call, and what they are in words; `smallest` unless they have more drafts than they must."""
 
     rows: list[Row]
     words: str
+    smallest: bool = True
 
 
 def certain(subject: Subject) -> tuple[Row, Row]:
@@ -57,6 +59,15 @@ def drawn(subject: Subject) -> tuple[Row, Row]:
     cases = [make(subject, target, draft, sizes(subject)[0], "") for target, draft in pairs]
     rejected, accepted = (Row(case, inputs(subject, case)) for case in cases)
     return rejected, accepted
+
+
+def larger(subject: Subject) -> Iterator[Row]:
+    """Yield a row of every size but the smallest, of the first standard case that has it."""
+    cases = {case.parents: case for case in reversed(list(standard(subject))) if not case.exact_only}
+    smallest = make(subject, plain((1, 0)), plain((1, 0)), sizes(subject)[0], "").parents
+    for parents, case in sorted(cases.items(), key=lambda item: len(item[0])):
+        if parents not in (smallest, ()):
+            yield Row(case, inputs(subject, case))
 
 
 def empty(subject: Subject) -> Iterator[Row]:

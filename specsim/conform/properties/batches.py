@@ -1,7 +1,8 @@
 """Texts verified in one call come out as if each had been verified alone, and independent of each other.
 
 Small batches are judged exactly, by the joint law of all their rows: 1, 3, 5 and 8 equal ones, two
-that draw a correction or a bonus, two of different laws, and two among certain ones. After that,
+that draw a correction or a bonus, two of different laws, two among certain ones, and a single row
+of each larger number of drafts. After that,
 and where it cannot be had, the frequencies over the rows of large batches are judged: rows that
 share random numbers are further from the law than independent ones can be. There, rows of two laws
 stand at random places, and all of them count. Where no small batch can be followed, equal rows that
@@ -27,7 +28,7 @@ from specsim.conform.observation import ROUNDING, continued, distance
 from specsim.conform.observing import observe_batches
 from specsim.conform.properties._dependence import DEPEND, explained, in_time, shared
 from specsim.conform.properties._laws import each
-from specsim.conform.properties._rows import Batch, Row, certain, drawn, empty, even
+from specsim.conform.properties._rows import Batch, Row, certain, drawn, empty, even, larger
 from specsim.conform.properties.joint import look
 from specsim.conform.standard_cases import standard
 from specsim.conform.subject import Subject
@@ -93,7 +94,7 @@ def _exactly(subject: Subject, trial: Trial) -> Verdict:
 
     It is without evidence where the first batch cannot be followed, and `words` say why.
     """
-    before, worst, exact_batches = trial.caller.runs, 0.0, list[str]()
+    before, worst, exact_batches = trial.caller.runs, 0.0, list[Batch]()
     for batch in batches(subject):
         # Call it with real random numbers first: a batch that cannot be called is broken.
         chosen, _ = next(drafted(batch))
@@ -129,9 +130,16 @@ def _exactly(subject: Subject, trial: Trial) -> Verdict:
                 words = f"{batch.words} are not scripted: {asked} runs along their paths do not agree, or have no time"
                 return Verdict(subject.name, "batches", "inconclusive", runs=trial.caller.runs - before, words=words)
             return _convicted(subject, batch, observed, expected, trial.caller.runs - before)
-        exact_batches.append(batch.words)
-    where = f"{'; '.join(dict.fromkeys(exact_batches))} of the smallest size"
+        exact_batches.append(batch)
+    where = f"{_listed(exact_batches, smallest=True)} of the smallest size"
+    if more := _listed(exact_batches, smallest=False):
+        where += f"; 1 row of {more}"
     return Verdict(subject.name, "batches", "lossless", "scripted", where, trial.caller.runs - before, worst)
+
+
+def _listed(batches: list[Batch], *, smallest: bool) -> str:
+    """Return what batches are in words, either those of the smallest size or the others."""
+    return "; ".join(dict.fromkeys(batch.words for batch in batches if batch.smallest == smallest))
 
 
 def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts, runs: int) -> Verdict:
@@ -164,7 +172,7 @@ def _is_law_of_row(place: int, observed: Texts, expected: Texts, subject: Subjec
 
 
 def batches(subject: Subject) -> Iterator[Batch]:
-    """Yield equal rows, and rows without drafts; two of different laws, and these among others; many equal rows."""
+    """Yield equal rows, rows without drafts, different ones, these among others; larger ones; many equal ones."""
     alike = even(subject)
     yield Batch([alike] * EQUAL[0], f"{EQUAL[0]} equal rows")
     yield Batch([alike], "1 row")
@@ -177,6 +185,8 @@ def batches(subject: Subject) -> Iterator[Batch]:
     yield Batch([first, second], "two rows")
     accepted, rejected = certain(subject)
     yield Batch([second, rejected, first, accepted], "two rows among 4")
+    for row in larger(subject):
+        yield Batch([row], row.case.words.partition(": ")[0], smallest=False)
     # Many rows come last: a batch that cannot be followed ends the exact judgement.
     for count in EQUAL[1:]:
         yield Batch([alike] * count, f"{count} equal rows")

@@ -9,7 +9,7 @@ from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
 from specsim.conform.standard_cases import standard
 from specsim.conform.subject import SamplingParams, Subject
-from specsim.conform.toys import wide
+from specsim.conform.toys import similar, wide
 from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
 
@@ -51,9 +51,12 @@ def cases(subject: Subject) -> Iterator[Case]:
     for words, sampling_params in SAMPLING_PARAMS.items():
         yield from standard(some, sampling_params, words)
 
-    # Cases on five tokens.
-    for words, sampling_params in MORE.items() if subject.kind in ROWS else ():
-        yield make(subject, *wide(not subject.takes_q), sizes(subject)[0], words, sampling_params)
+    # Cases on five tokens; the last, which leaves few of them, with two drafts, too.
+    if subject.kind in ROWS:
+        for words, sampling_params in MORE.items():
+            yield make(subject, *wide(not subject.takes_q), sizes(subject)[0], words, sampling_params)
+        if len(sizes(subject)) > 1:
+            yield make(subject, *similar(not subject.takes_q), sizes(subject)[1], words, sampling_params)
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:

@@ -7,7 +7,6 @@ each draft, and in the row of the bonus token, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 import numpy as np
 
@@ -23,6 +22,8 @@ from specsim.types import Array
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it takes no mask (masks); one that its caller applies makes laws with zeros, which `degenerate` has"
 
+# Most drafts of a case, unless its size is the smallest.
+MOST_DRAFTS = 3
 # Seed of one-hot drafts whose first tokens the mask does not forbid, so that some are accepted.
 ALLOWED = 25
 
@@ -33,12 +34,14 @@ def grammar(text: Text, vocab: int) -> Array:
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """Yield positive laws on three tokens, of the two smallest sizes; without drafts, if the subject takes that."""
+    """Yield positive laws on three tokens, of sizes up to three drafts; without drafts, if the subject takes that."""
     if not subject.masks:
         return
     draft = toy(3, 10, positive=True) if subject.takes_q else toy(3, ALLOWED, one_hot=True)
-    for size in islice(sizes(subject), 2):
+    for i, size in enumerate(sizes(subject)):
         made = make(subject, toy(3, 0, positive=True), draft, size, "")
+        if i and len(made.parents) > MOST_DRAFTS:
+            continue
         yield restricted(prompted(subject, made) if subject.takes_q else made, mask=grammar)
     for made in undrafted(subject):
         yield restricted(made, mask=grammar)

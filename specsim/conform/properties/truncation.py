@@ -61,10 +61,11 @@ def cases(subject: Subject) -> Iterator[Case]:
             yield restricted(made, limit=made.length + 1, end=end)
         return
 
-    # Single blocks, of the second smallest size: every limit within one, and every end token.
-    second = sizes(subject)[min(1, len(sizes(subject)) - 1)]
-    made = prompted(subject, make(subject, *turning(subject), second, ""))
-    for limit in range(1, made.length if subject.kind != "decoder" else 1):
-        yield restricted(made, limit=limit)
-    for end in ENDS:
-        yield restricted(made, end=end)
+    # Single blocks, of the second smallest size and the third: every limit within one, and every end
+    # token.
+    for size in sizes(subject)[1:3] or sizes(subject):
+        made = prompted(subject, make(subject, *turning(subject), size, ""))
+        for limit in range(1, made.length if subject.kind != "decoder" else 1):
+            yield restricted(made, limit=limit)
+        for end in ENDS:
+            yield restricted(made, end=end)
