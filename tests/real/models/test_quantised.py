@@ -124,7 +124,7 @@ def test_speculation_writes_the_quantised_targets_own_text(kind: str) -> None:
     assert any(block.accepted for block in fast.blocks)
     assert shortfall(own.target, fast.tokens) < NEAR
     if kind == "int4":  # int8 is so near that a short text is often the same
-        assert shortfall(pair().target, fast.tokens) > 10 * NEAR
+        assert shortfall(pair().target, fast.tokens) > NEAR
 
 
 def test_without_weights_nothing_is_rounded_and_the_draft_never_is() -> None:
