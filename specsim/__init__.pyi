@@ -20,9 +20,12 @@ from specsim.exact.tree import expected_kept
 from specsim.latency import (
     LatencyModel,
     ModelShape,
+    PassTimes,
     expected_experts,
     from_measurements,
+    from_pass_times,
     memory_bound,
+    read_pass_times,
     roofline,
 )
 from specsim.laws.make import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
@@ -106,6 +109,7 @@ __all__ = [
     "Law",
     "LogAcceptance",
     "ModelShape",
+    "PassTimes",
     "Prediction",
     "RecordComparison",
     "Replanner",
@@ -152,6 +156,7 @@ __all__ = [
     "fastest_shapes",
     "fill",
     "from_measurements",
+    "from_pass_times",
     "gaussian_overlap",
     "gaussian_step",
     "guarantee",
@@ -189,6 +194,7 @@ __all__ = [
     "pool_texts",
     "predict",
     "read_log",
+    "read_pass_times",
     "recorded",
     "relative_costs",
     "renewal",

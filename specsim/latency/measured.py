@@ -17,7 +17,7 @@ from specsim.base import check
 from specsim.latency.model import LatencyModel, Timing
 from specsim.latency.tables import grouped
 
-Samples = float | Sequence[float]
+Samples = float | Sequence[float] | Timing
 
 
 def from_measurements(
@@ -34,7 +34,7 @@ def from_measurements(
     ----------
     target : mapping
         Seconds of a target pass: {tokens: samples}, or {(tokens, batch, context): samples} on a full grid. tokens = 1
-        is one plain step. samples is a number or several.
+        is one plain step. samples is a number, several, or a `Timing` with an error of its own.
     draft : mapping
         Seconds of a draft step: {(batch, context): samples} on a full grid, or {None: samples} where it does not
         depend on them.
@@ -178,7 +178,10 @@ def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tup
 
 
 def _samples(samples: Samples, name: str, allowed: str) -> Timing:
-    """The mean of one or several times, with its standard error; unknown for one time above 0."""
+    """The mean of one or several times, with its standard error, unknown for one time above 0; or the Timing given."""
+    if isinstance(samples, Timing):
+        error = None if samples.error is None else float(check.scalar(samples.error, f"{name}.error", "[0, inf)"))
+        return Timing(float(check.scalar(samples.value, f"{name}.value", allowed)), error)
     values = [samples] if np.ndim(samples) == 0 else list(samples)  # type: ignore[arg-type]
     if not values:
         raise ValueError(f"{name} is empty; give one time at least")

@@ -27,7 +27,9 @@ def test_yes_no_and_perhaps() -> None:
     assert as_json("0.5 --cost-ratio 3")["sentence"].endswith("it would not at any acceptance.")
 
 
-FACTS = Facts("yes", 3, 1, 64, "1.50", "", 0, True, False, 0.4, ("other work", "it takes more", 1.2), 4, 0)
+FACTS = Facts(
+    "yes", 3, "batch 1, context 64", "1.50", "", 0, True, False, 0.4, ("other work", "it takes more", 1.2), 4, 0
+)
 
 
 CHAIN = "Yes: with 3 drafts per block, decoding is 1.50 times as fast (predicted, batch 1, context 64); "

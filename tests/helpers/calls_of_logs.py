@@ -12,6 +12,8 @@ from safetensors.numpy import save_file
 import specsim
 
 LOG = Path(__file__).with_name("runs.csv")  # of our own format, off and on
+PASSES = Path(__file__).with_name("passes.csv")  # of a target: tokens, batch, context and ms
+DRAFT = "tokens,batch,context,ms\n" + "".join(f"1,{batch},1024,{ms}\n" for batch in (1, 8) for ms in (1.0, 1.1, 1.2))
 
 
 def calls_of_logs() -> dict[str, dict[str, Any]]:
@@ -26,9 +28,11 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
         },
         "diagnose": {"off": [off], "on": on},
         "engine_tree": {"ranks": [0.6, 0.2], "steps": 2, "top_k": 2, "tokens": 5},
+        "from_pass_times": {"target": specsim.read_pass_times(PASSES), "draft": 0.1},
         "log_acceptance": {"run": on[0]},
         "penalize": {"logits": [2.0, 1.0, 0.0], "counts": [0, 1, 2], "presence_penalty": 0.5},
         "read_log": {"path": str(LOG)},
+        "read_pass_times": {"path": str(PASSES)},
         "request_estimates": {"record": specsim.AcceptanceRecord(requests), "cycle": 1.5},
         "request_mixture": {"record": specsim.AcceptanceRecord(requests), "kinds": 2},
         "request_of_blocks": {"accepted": [0, 1, 2], "drafted": [2, 2, 2]},
@@ -43,9 +47,10 @@ def files_of_examples(folder: Path) -> None:
     held = {"p": np.eye(3), "q": np.eye(3), "mask": np.eye(3, dtype=bool)}
     save_file(held, folder / "masked.safetensors")
     samples = Path(__file__).parents[1] / "logs" / "samples"
-    copies = {"runs.csv": LOG, "metrics.txt": samples / "vllm_metrics.txt"}
+    copies = {"runs.csv": LOG, "passes.csv": PASSES, "metrics.txt": samples / "vllm_metrics.txt"}
     for name, path in copies.items():
         shutil.copy(path, folder / name)
+    (folder / "draft.csv").write_text(DRAFT)
     (folder / "off.log").write_text("eval time = 900.0 ms / 50 tokens\n")
     for name, kept in (("on.log", 30), ("on_with_4.log", 32), ("on_with_1.log", 18)):
         drafted = 20 if "_1" in name else 80

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from specsim.commands.plan.doubts import Doubt, DraftedCalls, FarPlan, chain_doubts, far_plan, predict_at, tree_doubts
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.search import Search
-from specsim.commands.plan.sentence import Facts, flagged, sentence, span
+from specsim.commands.plan.sentence import Facts, flagged, place, sentence, span
 from specsim.commands.plan.tree import Tree, best_tree
 from specsim.latency import LatencyModel, Timing
 from specsim.speed.boundary import context_boundary, helpful_contexts
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
     of all intervals. points: the best plan of each batch and context, contexts within batches. trees: the best tree of
     each of these points, if ranks are given. boundaries: for each batch, the context from which speculation helps.
     between: for batches without a boundary, the ranges of contexts at which it helps. far: sensitivity at the longest
-    context.
+    context. unknown: which of batch and context measured times do not say; their numbers mean nothing.
 
     Of the first point: curve, the speedup by block length; break_even, the least acceptance that pays; doubts, the plan
     if one assumption fails, the worst first.
@@ -52,6 +52,7 @@ class Answer(NamedTuple):
     notes: tuple[str, ...]
     assumptions: tuple[str, ...]
     far: FarPlan | None = None
+    unknown: tuple[str, ...] = ()
 
 
 def answer(problem: Problem) -> Answer:
@@ -89,8 +90,9 @@ def answer(problem: Problem) -> Answer:
 
     best_speedup = trees[0].speedup if trees else first.speedup
     helps = _helps(best_speedup, doubts)
-    facts = _facts(helps, best_chain, break_even, doubts, points, trees)
-    notes = [*problem.notes, *_chain_limit(problem, points), *_tree_limits(trees, search), *flagged(points)]
+    unknown = problem.costs.unknown
+    facts = _facts(helps, best_chain, break_even, doubts, points, trees, unknown)
+    notes = [*problem.notes, *_chain_limit(problem, points), *_tree_limits(trees, search), *flagged(points, unknown)]
     return Answer(
         helps=NO_FIT if is_misfit(problem) else helps,
         sentence=with_memory(problem, sentence(facts)),
@@ -105,6 +107,7 @@ def answer(problem: Problem) -> Answer:
         notes=tuple(dict.fromkeys(notes)),
         assumptions=_assumptions(first, trees, search),
         far=far_plan(drafted, points),
+        unknown=unknown,
     )
 
 
@@ -130,8 +133,13 @@ def with_memory(problem: Problem, words: str) -> str:
 
 def with_overhead(latency: LatencyModel, seconds: float) -> LatencyModel:
     """Return the latency model with `seconds` of extra fixed work per cycle."""
-    overhead = latency.overhead
-    return latency._replace(overhead=lambda batch, context: Timing(overhead(batch, context).value + seconds))
+
+    def longer(batch: int, context: int) -> Timing:
+        """The overhead with the extra work, which has no error."""
+        overhead = latency.overhead(batch, context)
+        return overhead._replace(value=overhead.value + seconds)
+
+    return latency._replace(overhead=longer)
 
 
 def widen_low(prediction: Prediction, slower: Prediction) -> Prediction:
@@ -176,7 +184,7 @@ def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Predictio
 def _boundaries(problem: Problem) -> tuple[dict[int, int | None], dict[int, list[tuple[int, int]]]]:
     """Return S*(B) for each batch, and the helpful ranges of contexts for batches that have no boundary."""
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
-    if latency.unit != "s":
+    if latency.unit != "s" or problem.costs.is_measured:
         return {}, {}
     max_context = max(MAX_CONTEXT, *search.contexts)
     boundaries, between = {}, {}
@@ -220,7 +228,7 @@ def _chain_limit(problem: Problem, points: Sequence[Prediction]) -> list[str]:
     if all(point.gamma < limit for point in points) or limit == problem.latency.longest:
         return []
     if acceptance.longest is None or acceptance.longest > max_gamma:
-        why = "tried (--max-gamma, --verify-cost)"
+        why = "tried (--max-gamma, --verify-cost, --costs)"
     else:
         why = "that the acceptance given speaks of"
     return [f"{limit} drafts are the most {why}: longer blocks may be faster"]
@@ -245,6 +253,7 @@ def _facts(
     doubts: tuple[Doubt, ...],
     points: tuple[Prediction, ...],
     trees: tuple[Tree, ...],
+    unknown: tuple[str, ...],
 ) -> Facts:
     """Return what the answer's sentence says."""
     # The tree is named only if it is faster than the best chain.
@@ -262,8 +271,7 @@ def _facts(
     return Facts(
         helps=helps,
         gamma=best_chain.gamma,
-        batch=best_chain.batch,
-        context=best_chain.context,
+        where=place(best_chain.batch, best_chain.context, unknown),
         chain=span(best_chain.speedup),
         tree=tree_speedup,
         nodes=nodes,

@@ -28,8 +28,8 @@ COLUMNS = (
 class Cell(NamedTuple):
     """Batches and contexts, both ends included, that draft gamma tokens a block.
 
-    context_last is None if the cell has no end. tau and speedup are those at batch_first and context_first, for which
-    the length is planned.
+    context_last is None if the cell has no end; measured times end at their last context. tau and speedup are those at
+    batch_first and context_first, for which the length is planned.
     """
 
     batch_first: int
@@ -60,8 +60,9 @@ def cells(problem: Problem) -> tuple[Cell, ...]:
     late = with_overhead(latency, problem.costs.hidden_overhead)
     starts = sorted(set(search.contexts))
     table = []
+    end_of_contexts = starts[-1] if problem.costs.is_measured else None
     for i, context in enumerate(starts):
-        last = starts[i + 1] - 1 if i + 1 < len(starts) else None
+        last = starts[i + 1] - 1 if i + 1 < len(starts) else end_of_contexts
         schedule = batch_schedule(
             latency, acceptance, max_batch=max(search.batches), context=context, max_gamma=search.max_gamma
         )

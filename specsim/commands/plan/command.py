@@ -70,8 +70,8 @@ def _asked(options: PlanOptions, problem: Problem) -> dict[str, Any]:
         **made_here(),
         "asked": {
             **asked_options(options),
-            "batch": search.batches,
-            "context": search.contexts,
+            "batch": None if "batch" in problem.costs.unknown else search.batches,
+            "context": None if "context" in problem.costs.unknown else search.contexts,
             "max_gamma": search.max_gamma,
             "nodes": search.nodes,
             "dtype": None if types is None else types["products"],
@@ -87,6 +87,8 @@ def _plot(options: PlanOptions, problem: Problem, path: Path) -> None:
     # The title says where the times come from.
     if options.comparison is not None:
         times = f"times of {options.comparison.name}"
+    elif options.costs is not None:
+        times = f"times of {options.costs.name}"
     elif options.target is not None:
         devices = f"{options.tp} x " if options.tp > 1 else ""
         times = f"{options.target} with {options.draft} on {devices}{options.hardware}"

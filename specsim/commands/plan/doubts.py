@@ -28,6 +28,14 @@ OVERHEAD_S = 1.4e-3
 LONG_CONTEXT_ACCEPTANCE = 0.5
 
 
+def hidden_words(seconds: float) -> str:
+    """Return the assumption of a plan whose overhead nobody stated."""
+    return (
+        "host and sampling take no time in the values (--overhead is not given); the low ends of intervals, if "
+        f"there are any, allow {1e3 * seconds:g} ms a cycle, which a measured engine left over"
+    )
+
+
 class Doubt(NamedTuple):
     """The speedup of a plan if one assumption fails."""
 

@@ -10,6 +10,8 @@ from specsim.commands.plan.answer import EVERYWHERE, is_misfit
 from specsim.commands.plan.emit import BY_BATCH, TABLES, emit
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.problem import Problem
+from specsim.commands.plan.sentence import cells as point_cells
+from specsim.commands.plan.sentence import place
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.speed.grid import batch_schedule
 from specsim.speed.shapes import fastest_shapes
@@ -26,6 +28,7 @@ def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
     """Return what the engine reads, and notes for the person who pastes it."""
     engine = str(options.emit)
     _check_devices(options, problem)
+    _check_known(engine, problem)
     if is_misfit(problem):
         raise ValueError(f"nothing to tell {engine}: {problem.costs.misfits[0].note}")
     if engine in TABLES:
@@ -93,6 +96,17 @@ def _check_devices(options: PlanOptions, problem: Problem) -> None:
         )
 
 
+def _check_known(engine: str, problem: Problem) -> None:
+    """Raise ValueError if lengths by batch, or by context, are asked for and measured times do not say theirs."""
+    axes = ("batch", "context") if engine in TABLES else ("batch",) if engine in BY_BATCH else ()
+    unknown = [axis for axis in axes if axis in problem.costs.unknown]
+    if unknown:
+        raise ValueError(
+            f"--emit {engine} gives lengths by {unknown[0]}, and the times of --costs do not say their {unknown[0]}: "
+            f"add a column {unknown[0]}"
+        )
+
+
 def _assumptions(problem: Problem) -> list[str]:
     """Return points that do not fit, and the assumptions of the plan, a note each."""
     general = (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)
@@ -116,6 +130,7 @@ def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Sche
     top, context = max(search.batches), search.contexts[0]
     # Over several contexts: the length by batch that loses least at all of them.
     takes_batches = engine in BY_BATCH
+    context_word = point_cells(1, context, problem.costs.unknown)[1]
     if takes_batches and len(search.contexts) > 1:
         table = cells.by_batch(latency, acceptance, search.contexts, max_batch=top, max_gamma=search.max_gamma)
         contexts = ", ".join(map(str, search.contexts))
@@ -127,10 +142,10 @@ def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Sche
     # At one context: the best length by batch, or that of the first batch.
     schedule = batch_schedule(latency, acceptance, max_batch=top, context=context, max_gamma=search.max_gamma)
     if takes_batches:
-        return schedule, [f"predicted for context {context} and batches up to {top}, the last entry beyond"]
+        return schedule, [f"predicted for context {context_word} and batches up to {top}, the last entry beyond"]
     batch = search.batches[0]
     entry = [(first, last, gamma) for first, last, gamma in schedule if first <= batch <= last]
-    return entry, [f"predicted for context {context} and batch {batch}"]
+    return entry, [f"predicted for {place(batch, context, problem.costs.unknown)}"]
 
 
 def _by_clients(options: PlanOptions, problem: Problem) -> tuple[Schedule, str]:

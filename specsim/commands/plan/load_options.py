@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specsim.base import check
 from specsim.commands.plan import lists
-from specsim.commands.plan.options import PlanOptions
+from specsim.commands.plan.options import PlanOptions, is_given
 from specsim.speed.load.loop import Server
 from specsim.speed.load.request_lengths import Lengths, length_law
 from specsim.speed.load.service import MAX_OUTPUT
@@ -32,12 +32,12 @@ def check_together(options: PlanOptions) -> None:
     needs: list[tuple[tuple[str, ...], bool, str]] = [(OF_LOADS, at_rates or in_loops, "--rate or --concurrency")]
     needs += [(OF_RATES, at_rates, "--rate"), (OF_LOOPS, in_loops, "--concurrency")]
     for names, is_there, needed in needs:
-        misplaced = [] if is_there else [name for name in names if _is_given(options, name)]
+        misplaced = [] if is_there else [name for name in names if is_given(options, name)]
         if misplaced:
             raise ValueError(f"--{misplaced[0].replace('_', '-')} goes with {needed}")
     # Options that say nothing of a load.
     excluded = (*NOT_OF_LOADS, *(NOT_OF_RATES if at_rates else ()))
-    conflicts = [name for name in excluded if _is_given(options, name)]
+    conflicts = [name for name in excluded if is_given(options, name)]
     if conflicts and (at_rates or in_loops):
         load = "--rate" if at_rates else "--concurrency"
         raise ValueError(f"{load} says nothing of --{conflicts[0]}; leave out one of them")
@@ -52,11 +52,6 @@ def check_together(options: PlanOptions) -> None:
         raise ValueError("--ranks plans trees, and a closed loop is planned for chains: give --alpha, the first rank")
     if options.tau is not None and options.gamma is None:
         raise ValueError("--tau is measured at one block length: give --gamma, too")
-
-
-def _is_given(options: PlanOptions, name: str) -> bool:
-    """Return whether an option differs from its default."""
-    return bool(getattr(options, name) != options._field_defaults[name])
 
 
 def _written(options: PlanOptions, name: str) -> str:

@@ -9,12 +9,16 @@ import typer
 LOAD = "Load"
 
 Batch = Annotated[
-    str,
-    typer.Option(help="Sequences decoded together, e.g. 1,8,64.", rich_help_panel=LOAD),
+    str | None,
+    typer.Option(
+        help="Sequences decoded together, e.g. 1,8,64. [default: 1]", show_default=False, rich_help_panel=LOAD
+    ),
 ]
 Context = Annotated[
-    str,
-    typer.Option(help="Tokens before the block, e.g. 1k,32k (k is 1024).", rich_help_panel=LOAD),
+    str | None,
+    typer.Option(
+        help="Tokens before the block, e.g. 1k,32k (k is 1024). [default: 1k]", show_default=False, rich_help_panel=LOAD
+    ),
 ]
 Rate = Annotated[
     str | None,

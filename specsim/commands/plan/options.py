@@ -9,6 +9,27 @@ import typer
 
 from specsim.commands import completion
 from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, takes
+from specsim.commands.plan.cost_types import (
+    CacheHits,
+    CostRatio,
+    Costs,
+    Draft,
+    DraftCosts,
+    DraftedShare,
+    DraftTp,
+    DraftVocab,
+    DraftWeights,
+    Dtype,
+    ExpertsOverhead,
+    Hardware,
+    KvDtype,
+    OnePass,
+    Overhead,
+    Target,
+    Tp,
+    VerifyCost,
+    Weights,
+)
 from specsim.commands.plan.load_types import (
     Batch,
     BatchLimit,
@@ -29,6 +50,7 @@ EXAMPLES = examples(
     "specsim plan 0.8 --target llama-3.1-70b --draft llama-3.2-1b \\",
     "    --hardware h100-sxm --tp 4 --batch 1,32 --context 1k,16k",
     "specsim plan --ranks 0.7,0.12,0.05 --cost-ratio 0.05 --json",
+    "specsim plan 0.8 --costs passes.csv --draft-costs draft.csv",
     "specsim plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b \\",
     "    --hardware h100-sxm --rate 0.5,2,8 --within 3",
     "specsim plan --tau 2.89 --gamma 5 --concurrency 1,8,32,64 \\",
@@ -47,9 +69,6 @@ EXAMPLES = examples(
 
 # Headings under which `--help` lists the options.
 ACCEPTANCE = "Acceptance (give one)"
-MODELS = "Costs of models on a device"
-NUMBERS = "Costs as numbers"
-DRAFTING = "Drafting method"
 SEARCH = "Search"
 
 
@@ -113,118 +132,27 @@ class PlanOptions(NamedTuple):
             rich_help_panel=ACCEPTANCE,
         ),
     ] = None
-    target: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.complete_model,
-            help="Target model: a name such as llama-3.1-8b, a hub id, a config.json or a GGUF file.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    draft: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.complete_model,
-            help="Draft model, as for --target; or a drafter: eagle, eagle3, mtp, ngram, suffix.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    hardware: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.complete_device,
-            help="Device, e.g. h100-sxm or a100-sxm4-80gb.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    tp: Annotated[int, typer.Option(help="Devices that share the target.", rich_help_panel=MODELS)] = 1
-    draft_tp: Annotated[int, typer.Option(help="Devices that share the draft.", rich_help_panel=MODELS)] = 1
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            help="Number type of weights and products: bf16, fp16, fp8, int8 or fp4. Default: the config's type, else "
-            "16 bits.",
-            autocompletion=completion.complete_dtype,
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            help="Stored type of the target's weights: int8, int4, fp8, mxfp4, nvfp4, q4_k_m or q8_0. With "
-            "--cost-ratio: int8 or int4, with pass times measured on one CPU core.",
-            autocompletion=completion.complete_weights,
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    draft_weights: Annotated[
-        str | None,
-        typer.Option(
-            help="Stored type of the draft's weights, e.g. q4_k_m (4.8 bits) or q8_0 (8.5 bits).",
-            autocompletion=completion.complete_weights,
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    draft_vocab: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of tokens that the draft's head scores. Default: its vocabulary.", rich_help_panel=MODELS
-        ),
-    ] = None
-    kv_dtype: Annotated[
-        str | None,
-        typer.Option(
-            help="Number type of the cache: bf16, fp16, fp8, int8, nvfp4. Default: the config's, else 16 bits.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    experts_overhead: Annotated[
-        float | None,
-        typer.Option(
-            help="Fixed time of a mixture-of-experts target pass in ms: routing, sorting, launches.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None
-    cost_ratio: Annotated[
-        float | None,
-        typer.Option(help="Time of a draft step over the time of a target step.", rich_help_panel=NUMBERS),
-    ] = None
-    verify_cost: Annotated[
-        str | None,
-        typer.Option(
-            help="Times of target passes over 1, 2, ... tokens, in target steps, e.g. 1,1.02,1.1.",
-            rich_help_panel=NUMBERS,
-        ),
-    ] = None
-    overhead: Annotated[
-        float | None,
-        typer.Option(
-            help="All other time of a cycle: ms with models, target steps with --cost-ratio. Default: 0, but the low "
-            "ends of intervals allow 1.4 ms.",
-            rich_help_panel=NUMBERS,
-        ),
-    ] = None
-    one_pass: Annotated[
-        bool,
-        typer.Option("--one-pass", help="One draft step makes a whole block (DFlash, PARD).", rich_help_panel=DRAFTING),
-    ] = False
-    cache_hits: Annotated[
-        str | None,
-        typer.Option(
-            help="Speculative speculative decoding (SSD): probability that the next block is "
-            "already drafted, e.g. 0.9, or one value per number of accepted drafts, e.g. 0.95,0.9.",
-            rich_help_panel=DRAFTING,
-        ),
-    ] = None
-    drafted_share: Annotated[
-        float | None,
-        typer.Option(
-            help="With --draft ngram or suffix: share of the target calls that had drafts, as specsim log prints it.",
-            rich_help_panel=DRAFTING,
-        ),
-    ] = None
-    batch: Batch = "1"
-    context: Context = "1k"
+    target: Target = None
+    draft: Draft = None
+    hardware: Hardware = None
+    tp: Tp = 1
+    draft_tp: DraftTp = 1
+    dtype: Dtype = None
+    weights: Weights = None
+    draft_weights: DraftWeights = None
+    draft_vocab: DraftVocab = None
+    kv_dtype: KvDtype = None
+    experts_overhead: ExpertsOverhead = None
+    cost_ratio: CostRatio = None
+    verify_cost: VerifyCost = None
+    overhead: Overhead = None
+    costs: Costs = None
+    draft_costs: DraftCosts = None
+    one_pass: OnePass = False
+    cache_hits: CacheHits = None
+    drafted_share: DraftedShare = None
+    batch: Batch = None
+    context: Context = None
     rate: Rate = None
     concurrency: Concurrency = None
     prompt_tokens: PromptTokens = None
@@ -266,6 +194,11 @@ class PlanOptions(NamedTuple):
     as_latex: AsLatex = False
     as_markdown: AsMarkdown = False
     as_json: AsJson = False
+
+
+def is_given(options: PlanOptions, name: str) -> bool:
+    """Return whether an option differs from its default."""
+    return bool(getattr(options, name) != options._field_defaults[name])
 
 
 def asked_options(options: PlanOptions) -> dict[str, Any]:

@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 from specsim.commands.plan import read
 from specsim.commands.plan.comparison import Comparison, read_comparison
-from specsim.commands.plan.costs import Costs, plan_costs
+from specsim.commands.plan.cost_record import Costs
+from specsim.commands.plan.costs import plan_costs
 from specsim.commands.plan.options import PlanOptions
+from specsim.commands.plan.own_times import measured_search
 from specsim.commands.plan.read import PlanAcceptance
 from specsim.commands.plan.search import Search, read_search
 from specsim.commands.plan.share import mixed_acceptance, mixed_costs
-from specsim.latency import LatencyModel
+from specsim.latency import LatencyModel, read_pass_times
+from specsim.latency.times.record import with_blocks
 from specsim.lengths.acceptance_record import Acceptance
 
 
@@ -34,11 +37,14 @@ def read_problem(options: PlanOptions) -> Problem:
     """Read the problem from the options; raise ValueError for anything that is wrong, before any work."""
     # The points, and a record that may hold times and acceptance.
     search = read_search(options)
+    times = None if options.costs is None else with_blocks(read_pass_times(options.costs))
+    if times is not None:
+        search = measured_search(options, search, times)
     record = None if options.comparison is None else read_comparison(options.comparison)
 
     # Acceptance and costs of target calls that have a draft.
     drafts = _drafts(options, record)
-    costs = plan_costs(options, record, drafts.acceptance, search.batches, search.contexts)
+    costs = plan_costs(options, record, times, drafts.acceptance, search)
     if drafts.ranks and costs.share < 1:
         raise ValueError("drafts that are looked up are chains: give --hazards or --alpha instead of --ranks")
 
@@ -51,7 +57,7 @@ def read_problem(options: PlanOptions) -> Problem:
         drafts=drafts,
         latency=mixed_costs(costs.latency, costs.share),
         acceptance=mixed_acceptance(drafts.acceptance, costs.share),
-        search=_limited(search, costs, record),
+        search=_limited(search, costs),
         notes=notes,
     )
 
@@ -64,14 +70,14 @@ def _drafts(options: PlanOptions, record: Comparison | None) -> PlanAcceptance:
     return read.acceptance(options)
 
 
-def _limited(search: Search, costs: Costs, record: Comparison | None) -> Search:
+def _limited(search: Search, costs: Costs) -> Search:
     """Return the search within what the costs cover, at one point if they are the same everywhere."""
     max_gamma, nodes = search.max_gamma, search.nodes
     for limit in (costs.max_drafts, costs.latency.longest):
         if limit is not None:
             max_gamma = min(max_gamma, limit)
-    if record is not None:
-        nodes = min(nodes, record.most - 1)
+    if costs.max_nodes is not None:
+        nodes = min(nodes, costs.max_nodes)
     if costs.latency.unit != "s":
         search = search._replace(batches=search.batches[:1], contexts=search.contexts[:1])
     return search._replace(max_gamma=max_gamma, nodes=nodes)

@@ -10,6 +10,8 @@ from specsim.commands.plan.options import PlanOptions
 
 # A schedule predicts every batch and length: so many predictions take some seconds.
 MAX_PREDICTIONS = 1 << 18
+# The point that is planned if none is asked for.
+BATCH, CONTEXT = "1", "1k"
 
 
 class Search(NamedTuple):
@@ -41,8 +43,8 @@ def read_search(options: PlanOptions) -> Search:
         batches = tuple(sorted(load_options.clients_of(options)))
         contexts = (round(lengths.prompts.mean + lengths.outputs.mean),)
     else:
-        batches = lists.whole_numbers(options.batch, "batch", 1)
-        contexts = lists.whole_numbers(options.context, "context", 0)
+        batches = lists.whole_numbers(BATCH if options.batch is None else options.batch, "batch", 1)
+        contexts = lists.whole_numbers(CONTEXT if options.context is None else options.context, "context", 0)
     return Search(batches, contexts, max_gamma, nodes, level)
 
 

@@ -31,16 +31,17 @@ ELSEWHERE = {
 
 
 class Facts(NamedTuple):
-    """The parts of the sentence; chain and tree are speedups as they are shown, tree is "" where it is not better.
+    """The parts of the sentence.
 
-    even: the acceptance at which the chain breaks even, None where none does. worst: the worst doubt, as an assumption,
-    how it fails, and the speedup then; None where nothing helps. off: at how many of the points nothing helps.
+    where: the point that it speaks of, in words. chain and tree are speedups as they are shown; tree is "" where it is
+    not better. even: the acceptance at which the chain breaks even, None where none does. worst: the worst doubt, as an
+    assumption, how it fails, and the speedup then; None where nothing helps. off: at how many of the points nothing
+    helps.
     """
 
     helps: str
     gamma: int
-    batch: int
-    context: int
+    where: str
     chain: str
     tree: str
     nodes: int
@@ -57,7 +58,7 @@ def sentence(facts: Facts) -> str:
 
     Examples
     --------
-    >>> sentence(Facts("no", 1, 1, 0, "0.95", "", 0, False, False, None, None, 1, 1))
+    >>> sentence(Facts("no", 1, "batch 1, context 0", "0.95", "", 0, False, False, None, None, 1, 1))
     'No: with 1 draft per block, decoding is 0.95 times as fast (predicted, batch 1, context 0); no other length does better; it would not at any acceptance.'
     """  # noqa: E501
     # The template: opening, reason, and what holds at the other points.
@@ -88,7 +89,7 @@ def sentence(facts: Facts) -> str:
         drafts=counted(facts.gamma, "draft"),
         chain=facts.chain,
         tree=facts.tree,
-        where=f"(predicted, batch {facts.batch}, context {facts.context})",
+        where=f"(predicted, {facts.where})",
         nodes=facts.nodes,
         pays=pays,
         assumption=assumption,
@@ -99,11 +100,30 @@ def sentence(facts: Facts) -> str:
     )
 
 
-def flagged(points: Sequence[Prediction]) -> list[str]:
+def place(batch: int, context: int, unknown: Sequence[str] = ()) -> str:
+    """Return a point in words; unknown: which of batch and context nobody said.
+
+    Examples
+    --------
+    >>> place(8, 0), place(8, 0, ["context"])
+    ('batch 8, context 0', 'batch 8, context unknown')
+    """
+    return ", ".join(f"{name} {value}" for name, value in zip(AXES, cells(batch, context, unknown), strict=True))
+
+
+AXES = ("batch", "context")
+
+
+def cells(batch: int, context: int, unknown: Sequence[str] = ()) -> list[str]:
+    """Return the batch and the context of a point as they are shown."""
+    return ["unknown" if name in unknown else str(value) for name, value in zip(AXES, (batch, context), strict=True)]
+
+
+def flagged(points: Sequence[Prediction], unknown: Sequence[str] = ()) -> list[str]:
     """Return the flags of predictions, each with its points unless all points have it."""
     notes = []
     for flag in dict.fromkeys(flag for point in points for flag in point.flags):
-        where = [f"batch {point.batch}, context {point.context}" for point in points if flag in point.flags]
+        where = [place(point.batch, point.context, unknown) for point in points if flag in point.flags]
         notes.append(flag if len(where) == len(points) else f"{'; '.join(where)}: {flag}")
     return notes
 

@@ -8,7 +8,7 @@ from typing import Any
 from specsim.base.results import as_plain
 from specsim.commands.plan.answer import Answer
 from specsim.commands.plan.emit import bounds
-from specsim.commands.plan.sentence import span
+from specsim.commands.plan.sentence import cells, place, span
 from specsim.commands.plan.tree import Tree
 from specsim.report import forms as style
 from specsim.speed.prediction import Estimate, Prediction
@@ -28,7 +28,7 @@ def text(answer: Answer, form: style.Form = "text") -> str:
     # The first point by block length, and what its plan depends on.
     first = answer.points[0]
     curve = ", ".join(f"{gamma}: {speedup.value:.2f}" for gamma, speedup in enumerate(answer.curve))
-    lines.append(f"by gamma at batch {first.batch}, context {first.context}: {curve}")
+    lines.append(f"by gamma at {place(first.batch, first.context, answer.unknown)}: {curve}")
     if answer.break_even is not None:
         lines.append(f"break-even acceptance there, the same at every position: {answer.break_even:.2f}")
     if answer.doubts:
@@ -62,6 +62,9 @@ def as_json(answer: Answer) -> dict[str, Any]:
     ]
     for tree, row in zip(answer.trees, record["trees"], strict=True):
         row["bounds"] = bounds(tree.parents)._asdict() if tree.parents else None
+    # What nobody said is no number.
+    for row in (*record["points"], *record["trees"]):
+        row |= dict.fromkeys(answer.unknown)
     return record
 
 
@@ -76,9 +79,8 @@ def _chain_table(answer: Answer) -> style.Table:
 
     def row(point: Prediction) -> list[style.Cell]:
         """Return the cells of one point."""
-        cells: list[style.Cell] = [
-            str(point.batch),
-            str(point.context),
+        row_cells: list[style.Cell] = [
+            *cells(point.batch, point.context, answer.unknown),
             str(point.gamma) if point.gamma else "off",
             _rounded(point.tau.value),
             _with_ends(point.speedup),
@@ -86,8 +88,8 @@ def _chain_table(answer: Answer) -> style.Table:
             _rounded(point.verify / point.plain),
         ]
         if in_seconds:
-            return [*cells, _rounded(1e3 * point.cycle.value), _rounded(point.tokens_per_time.value, 0)]
-        return [*cells, _rounded(point.cycle.value)]
+            return [*row_cells, _rounded(1e3 * point.cycle.value), _rounded(point.tokens_per_time.value, 0)]
+        return [*row_cells, _rounded(point.cycle.value)]
 
     return [head, *(row(point) for point in answer.points)]
 
@@ -101,8 +103,7 @@ def _tree_table(answer: Answer) -> style.Table:
     def row(tree: Tree) -> list[style.Cell]:
         """Return the cells of one tree."""
         return [
-            str(tree.batch),
-            str(tree.context),
+            *cells(tree.batch, tree.context, answer.unknown),
             str(len(tree.parents)),
             str(tree.levels),
             _rounded(tree.tau),
