@@ -128,8 +128,9 @@ DraftedShare = Annotated[
 Costs = Annotated[
     Path | None,
     typer.Option(
-        help="Measured times of target passes: CSV with tokens and ms, and batch and context where they are known. "
-        "Rows of one place are repeated measurements. Needs --draft-costs or --cost-ratio.",
+        help="Measured times of target passes: CSV with tokens and ms, and batch and context where they are known "
+        "(rows of one place are repeated measurements); or the output of llama-bench -o json or llama-batched-bench. "
+        "Needs --draft-costs or --cost-ratio.",
         rich_help_panel=MEASURED,
     ),
 ]
