@@ -34,6 +34,7 @@ from specsim.laws.penalty import penalize
 from specsim.laws.warp import warp
 from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewal
 from specsim.lengths.given_texts import tree_posterior
+from specsim.lengths.hazard_files import HazardCurves, read_hazards
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
 from specsim.lengths.measures import convert_acceptance, survival_hazards
 from specsim.lengths.request_comparison import RecordComparison, compare_records
@@ -104,6 +105,7 @@ __all__ = [
     "Draws",
     "EngineLog",
     "FastestShapes",
+    "HazardCurves",
     "HazardEstimate",
     "LatencyModel",
     "Law",
@@ -193,6 +195,7 @@ __all__ = [
     "plan",
     "pool_texts",
     "predict",
+    "read_hazards",
     "read_log",
     "read_pass_times",
     "recorded",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from specsim.base import check
+
 # The most numbers of a range such as 1-64.
 MOST_OF_A_RANGE = 4096
 
@@ -62,3 +64,12 @@ def _brief(part: str) -> str:
     """Return an entry as a message shows it, on one line and not at any length."""
     words = repr(part.strip())
     return words if len(words) <= 60 else f"{words[:57]}..."
+
+
+def number_in(text: str | None, where: str, allowed: str) -> float:
+    """Return the number that a text holds, in the interval `allowed`; ValueError with its place."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        raise ValueError(f"{where} is {text!r}, not a number") from None
+    return float(check.scalar(value, where, allowed))

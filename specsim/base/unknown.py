@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 
@@ -31,3 +31,14 @@ def unknown_of_kinds(argument: str, name: object, kinds: Mapping[str, Iterable[s
     listed = "; ".join(f"{heading}: {', '.join(names) or 'none'}" for heading, names in lists.items())
     shown = f"{name!r:.60}"
     return ValueError(f"{argument} {shown} is unknown; {hint}{listed}")
+
+
+# Names beside numbers in a file, for those who read it.
+FOR_READERS = ("source", "note")
+
+
+def check_names(names: Iterable[str], known: Sequence[str], source: str, kind: str) -> None:
+    """ValueError for a column, field or tensor that is not read: its numbers would count for nothing."""
+    for name in names:
+        if name not in known and name not in FOR_READERS:
+            raise unknown(f"{source}: {kind}", name, [*known, *FOR_READERS])

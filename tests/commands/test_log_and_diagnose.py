@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim.cli import app
-from specsim.commands.plan.read import read_hazards, read_histogram
+from specsim.commands.plan.read import read_histogram
+from specsim.lengths.hazard_files import read_hazards
 
 REPORTS = Path(__file__).parents[1] / "logs" / "reports"
 RUNS = Path(__file__).parents[1] / "helpers" / "runs.csv"
@@ -54,7 +55,7 @@ def test_log_gives_what_plan_takes(tmp_path: Path) -> None:
     out = tmp_path / "hazards.csv"
     shown = json.loads(run("log", RUNS, "--json", "--out", out))["runs"][0]
     assert shown["measures"]["tau"]["value"] == pytest.approx(3.1)
-    kept = read_hazards(out)
+    kept = read_hazards(out).at()
     assert kept.hazards(4) == pytest.approx([hazard["value"] for hazard in shown["hazards"]["hazards"]])
     assert kept.tau(4).value == pytest.approx(3.1)
     assert "By gamma" in run("plan", "--hazards", out, "--cost-ratio", "0.1").replace("by gamma", "By gamma")
@@ -143,7 +144,7 @@ def test_report_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> Non
     words = ("log", tmp_path / "on.txt", "--out", tmp_path / "h.csv")
     assert "does not say in how many steps there was a draft" in run(*words, code=2)
     run(*words, "--drafted-share", 1)
-    assert read_hazards(tmp_path / "h.csv").hazards(1) == pytest.approx([0.6])
+    assert read_hazards(tmp_path / "h.csv").at().hazards(1) == pytest.approx([0.6])
 
 
 def test_report_13_rates_by_position_become_hazards(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 import specsim
 from specsim.commands.plan import read
 from specsim.lengths.blocks import text_survival
+from specsim.lengths.hazard_files import read_hazards
 from specsim.lengths.hazards import HazardEstimate
 from specsim.verify.lookup import chain_rule
 
@@ -38,7 +39,7 @@ def test_hazards_and_histograms(tmp_path: Path) -> None:
     # Blocks of different lengths: what was cut short at its second draft counts there, and not at the third.
     mixed = specsim.estimate_hazards([0, 1, 2, 2, 3], [3, 2, 2, 3, 3], counts=[5, 4, 3, 2, 1])
     table = [{"position": i + 1, "tried": mixed.tried[i], "kept": mixed.kept[i]} for i in range(3)]
-    again = read.read_hazards(written(tmp_path / "c.csv", table)).counted(3)
+    again = read_hazards(written(tmp_path / "c.csv", table)).at().counted(3)
     for name in ("hazards", "intervals", "tried", "kept"):
         assert getattr(again, name).tolist() == getattr(mixed, name).tolist()
     histogram.write_text(
@@ -84,7 +85,7 @@ def test_rows_with_their_tokens_follow_the_renewal_law(tmp_path: Path) -> None:
 def test_the_case_of_a_head_does_not_matter(tmp_path: Path) -> None:
     for head in ("Position,Hazard", "POSITION, hazard ", "position,hazard"):
         (tmp_path / "h.csv").write_text(f"{head}\n1,0.5\n2,0.25\n")
-        assert read.read_hazards(tmp_path / "h.csv").hazards(2) == [0.5, 0.25]
+        assert read_hazards(tmp_path / "h.csv").at().hazards(2) == [0.5, 0.25]
 
 
 def test_rates_are_not_hazards(tmp_path: Path) -> None:
@@ -103,5 +104,5 @@ def test_rates_are_not_hazards(tmp_path: Path) -> None:
     counts = [1000, 800, 600, 420]
     log = specsim.estimate_hazards(range(4), 3, counts=[200, 200, 180, 420])
     path = written(tmp_path / "c.csv", [{"position": i, "count": v} for i, v in enumerate(counts)])
-    assert read.read_hazards(path).hazards(3) == log.hazards.tolist()
-    assert read.read_hazards(path).tau(3) == log.tau(3, wary=True)
+    assert read_hazards(path).at().hazards(3) == log.hazards.tolist()
+    assert read_hazards(path).at().tau(3) == log.tau(3, wary=True)

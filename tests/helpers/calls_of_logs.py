@@ -13,6 +13,7 @@ import specsim
 
 LOG = Path(__file__).with_name("runs.csv")  # of our own format, off and on
 PASSES = Path(__file__).with_name("passes.csv")  # of a target: tokens, batch, context and ms
+HAZARDS = Path(__file__).with_name("hazards.csv")  # tried and kept, at two contexts
 DRAFT = "tokens,batch,context,ms\n" + "".join(f"1,{batch},1024,{ms}\n" for batch in (1, 8) for ms in (1.0, 1.1, 1.2))
 
 
@@ -31,6 +32,7 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
         "from_pass_times": {"target": specsim.read_pass_times(PASSES), "draft": 0.1},
         "log_acceptance": {"run": on[0]},
         "penalize": {"logits": [2.0, 1.0, 0.0], "counts": [0, 1, 2], "presence_penalty": 0.5},
+        "read_hazards": {"path": str(HAZARDS)},
         "read_log": {"path": str(LOG)},
         "read_pass_times": {"path": str(PASSES)},
         "request_estimates": {"record": specsim.AcceptanceRecord(requests), "cycle": 1.5},

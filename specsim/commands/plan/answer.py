@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from specsim.commands.plan.doubts import Doubt, DraftedCalls, FarPlan, chain_doubts, far_plan, predict_at, tree_doubts
+from specsim.commands.plan.hidden_overhead import widen_low, with_overhead
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.search import Search
 from specsim.commands.plan.sentence import Facts, flagged, place, sentence, span
 from specsim.commands.plan.tree import Tree, best_tree
-from specsim.latency import LatencyModel, Timing
 from specsim.speed.boundary import context_boundary, helpful_contexts
 from specsim.speed.plan import break_even_alpha, plan
-from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction
+from specsim.speed.prediction import Estimate, Prediction
 
 # One acceptance is taken for all points, though reported ones fall with both.
 EVERYWHERE = (
     "this acceptance holds at every batch and context: reported ones fall with both, so was it measured at these?"
 )
+# Acceptance that was measured at several points.
+BY_POINT = "this is the acceptance of the first point; the others have their own, measured there or nearest to them"
 # The answer if models and caches are larger than the memory.
 NO_FIT = "does not fit"
 # The longest context, in tokens, up to which boundaries are searched.
@@ -105,8 +107,8 @@ def answer(problem: Problem) -> Answer:
         between=between,
         doubts=doubts,
         notes=tuple(dict.fromkeys(notes)),
-        assumptions=_assumptions(first, trees, search),
-        far=far_plan(drafted, points),
+        assumptions=_assumptions(problem, first, trees),
+        far=far_plan(_drafted_at_the_longest(problem, drafted, points), points),
         unknown=unknown,
     )
 
@@ -131,39 +133,21 @@ def with_memory(problem: Problem, words: str) -> str:
     return f"{words} {len(misfits)} of the {points} points {verb} not fit the memory."
 
 
-def with_overhead(latency: LatencyModel, seconds: float) -> LatencyModel:
-    """Return the latency model with `seconds` of extra fixed work per cycle."""
-
-    def longer(batch: int, context: int) -> Timing:
-        """The overhead with the extra work, which has no error."""
-        overhead = latency.overhead(batch, context)
-        return overhead._replace(value=overhead.value + seconds)
-
-    return latency._replace(overhead=longer)
-
-
-def widen_low(prediction: Prediction, slower: Prediction) -> Prediction:
-    """Lower the speedup interval's low end to that of the prediction under the slower cost model."""
-    low, high = slower.speedup.low, prediction.speedup.high
-    if low is None or high is None:
-        return prediction
-    flags = prediction.flags
-    if low < 1 < high and HOLDS_ONE not in flags:
-        flags = (HOLDS_ONE, *flags)
-    return prediction._replace(speedup=prediction.speedup._replace(low=low), flags=flags)
-
-
 def _best_chains(problem: Problem) -> tuple[Prediction, ...]:
     """Return the best chain at each point."""
     search = problem.search
-    return plan(
-        problem.latency,
-        problem.acceptance,
-        batches=search.batches,
-        contexts=search.contexts,
-        max_gamma=search.max_gamma,
-        level=search.level,
-    ).best
+    return tuple(
+        plan(
+            problem.latency,
+            problem.acceptance_at(batch, context),
+            batches=[batch],
+            contexts=[context],
+            max_gamma=search.max_gamma,
+            level=search.level,
+        )[0]
+        for batch in search.batches
+        for context in search.contexts
+    )
 
 
 def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Prediction:
@@ -173,7 +157,7 @@ def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Predictio
         return prediction
     slower = predict_at(
         with_overhead(problem.latency, seconds),
-        problem.acceptance,
+        problem.acceptance_at(prediction.batch, prediction.context),
         prediction.gamma,
         prediction,
         problem.search.level,
@@ -184,7 +168,7 @@ def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Predictio
 def _boundaries(problem: Problem) -> tuple[dict[int, int | None], dict[int, list[tuple[int, int]]]]:
     """Return S*(B) for each batch, and the helpful ranges of contexts for batches that have no boundary."""
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
-    if latency.unit != "s" or problem.costs.is_measured:
+    if latency.unit != "s" or problem.costs.is_measured or problem.by_point:
         return {}, {}
     max_context = max(MAX_CONTEXT, *search.contexts)
     boundaries, between = {}, {}
@@ -211,27 +195,41 @@ def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
     return "perhaps" if least is not None and least < 1 else "yes"
 
 
-def _assumptions(first: Prediction, trees: Sequence[Tree], search: Search) -> tuple[str, ...]:
+def _drafted_at_the_longest(problem: Problem, drafted: DraftedCalls, points: Sequence[Prediction]) -> DraftedCalls:
+    """Return the target calls that have a draft with the acceptance at the longest context, which `far_plan` is of."""
+    at = max(points, key=lambda point: point.context)
+    return drafted._replace(acceptance=problem.drafted_at(at.batch, at.context))
+
+
+def _assumptions(problem: Problem, first: Prediction, trees: Sequence[Tree]) -> tuple[str, ...]:
     """Return the assumptions of the first prediction, and those of points and trees."""
     assumptions = list(first.assumptions)
-    if first.unit == "s":
+    if problem.by_point:
+        assumptions.insert(1, BY_POINT)
+    elif first.unit == "s":
         assumptions.insert(1, EVERYWHERE)
     if trees:
-        assumptions.append(f"trees have {search.nodes} nodes at most, a level is drafted in one step")
+        assumptions.append(f"trees have {problem.search.nodes} nodes at most, a level is drafted in one step")
     return tuple(assumptions)
 
 
 def _chain_limit(problem: Problem, points: Sequence[Prediction]) -> list[str]:
     """Return a note if the best block is the longest that was tried: a longer one may be better."""
-    acceptance, max_gamma = problem.acceptance, problem.search.max_gamma
-    limit = acceptance.most(max_gamma)
-    if all(point.gamma < limit for point in points) or limit == problem.latency.longest:
+    max_gamma = problem.search.max_gamma
+    at_limit = [point for point in points if point.gamma == _longest_block(problem, point)]
+    if not at_limit or at_limit[0].gamma in (0, problem.latency.longest):
         return []
+    limit, acceptance = at_limit[0].gamma, problem.acceptance_at(at_limit[0].batch, at_limit[0].context)
     if acceptance.longest is None or acceptance.longest > max_gamma:
         why = "tried (--max-gamma, --verify-cost, --costs)"
     else:
         why = "that the acceptance given speaks of"
     return [f"{limit} drafts are the most {why}: longer blocks may be faster"]
+
+
+def _longest_block(problem: Problem, point: Prediction) -> int:
+    """Return the longest block that was tried at a point."""
+    return problem.acceptance_at(point.batch, point.context).most(problem.search.max_gamma)
 
 
 def _tree_limits(trees: Sequence[Tree], search: Search) -> list[str]:

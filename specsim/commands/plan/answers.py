@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_text
-from specsim.base.unknown import unknown
 from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts
+from specsim.lengths.hazard_files import SHARE as COLUMN
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.given import check_coverage, check_share
 from specsim.logs.measures import implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
 from specsim.logs.record import share as share_of_steps
-
-# The column of the share, in the file that `specsim log --out` writes.
-COLUMN = "drafted_share"
-
-
-# Names beside numbers in a file of ours, for those who read it.
-FOR_READERS = ("source", "note")
-
-
-def check_names(names: Iterable[str], known: Sequence[str], path: Path, kind: str) -> None:
-    """ValueError for a column, field or tensor that is not read: its numbers would count for nothing."""
-    for name in names:
-        if name not in known and name not in FOR_READERS:
-            raise unknown(f"{path.name}: {kind}", name, [*known, *FOR_READERS])
 
 
 def acceptance_of_answers(path: Path, share: float | None, every_step: bool) -> Acceptance:

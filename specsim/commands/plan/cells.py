@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.commands.plan.answer import EVERYWHERE, widen_low, with_overhead
+from specsim.commands.plan.answer import EVERYWHERE
+from specsim.commands.plan.hidden_overhead import widen_low, with_overhead
 from specsim.commands.plan.problem import Problem
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance_record import Acceptance

@@ -92,7 +92,7 @@ class PlanOptions(NamedTuple):
         Path | None,
         typer.Option(
             help="CSV with a column position and one of: hazard; rate (of all blocks, as engines print it); count; "
-            "tried and kept.",
+            "tried and kept. With a column context, each context has its own rows.",
             rich_help_panel=ACCEPTANCE,
         ),
     ] = None

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from specsim.commands.plan import read
 from specsim.commands.plan.comparison import Comparison, read_comparison
+from specsim.commands.plan.contexts import acceptance_by_context, curved_search
 from specsim.commands.plan.cost_record import Costs
 from specsim.commands.plan.costs import plan_costs
 from specsim.commands.plan.options import PlanOptions
@@ -22,7 +23,8 @@ class Problem(NamedTuple):
     """Everything that a plan is computed from.
 
     costs, drafts: of target calls that have a draft. latency, acceptance: of the mean target call, if some have none.
-    notes: remarks on the costs for the reader.
+    notes: remarks on the costs for the reader. by_point: acceptance of calls that have a draft at each (batch,
+    context), where it is not the same everywhere; drafts and acceptance are then those of the first point.
     """
 
     costs: Costs
@@ -31,6 +33,17 @@ class Problem(NamedTuple):
     acceptance: Acceptance
     search: Search
     notes: tuple[str, ...]
+    by_point: dict[tuple[int, int], Acceptance]
+
+    def drafted_at(self, batch: int, context: int) -> Acceptance:
+        """Return the acceptance of target calls that have a draft, at a point."""
+        return self.by_point.get((batch, context), self.drafts.acceptance)
+
+    def acceptance_at(self, batch: int, context: int) -> Acceptance:
+        """Return the acceptance of the mean target call at a point."""
+        if (batch, context) not in self.by_point:
+            return self.acceptance
+        return mixed_acceptance(self.by_point[batch, context], self.costs.share)
 
 
 def read_problem(options: PlanOptions) -> Problem:
@@ -44,21 +57,31 @@ def read_problem(options: PlanOptions) -> Problem:
 
     # Acceptance and costs of target calls that have a draft.
     drafts = _drafts(options, record)
+    by_point: dict[tuple[int, int], Acceptance] = {}
+    notes: tuple[str, ...] = ()
+    if drafts.curves is not None:
+        search = curved_search(options, search, drafts.curves)
+        by_point, notes = acceptance_by_context(options, search, drafts.curves)
+        drafts = drafts._replace(acceptance=drafts.curves.at(search.contexts[0]))
     costs = plan_costs(options, record, times, drafts.acceptance, search)
     if drafts.ranks and costs.share < 1:
         raise ValueError("drafts that are looked up are chains: give --hazards or --alpha instead of --ranks")
 
     # The search stays within what the costs cover.
-    notes = costs.notes
+    notes += costs.notes
     if costs.latency.unit != "s" and len(search.batches) * len(search.contexts) > 1:
-        notes += ("the costs given are the same at every batch and context: one point says all",)
+        if not by_point:
+            notes += ("the costs given are the same at every batch and context: one point says all",)
+        elif len(search.batches) > 1:
+            notes += ("the costs given are the same at every batch: the first says all",)
     return Problem(
         costs=costs,
         drafts=drafts,
         latency=mixed_costs(costs.latency, costs.share),
         acceptance=mixed_acceptance(drafts.acceptance, costs.share),
-        search=_limited(search, costs),
+        search=_limited(search, costs, by_context=bool(by_point)),
         notes=notes,
+        by_point=by_point,
     )
 
 
@@ -70,8 +93,8 @@ def _drafts(options: PlanOptions, record: Comparison | None) -> PlanAcceptance:
     return read.acceptance(options)
 
 
-def _limited(search: Search, costs: Costs) -> Search:
-    """Return the search within what the costs cover, at one point if they are the same everywhere."""
+def _limited(search: Search, costs: Costs, *, by_context: bool) -> Search:
+    """Return the search within what the costs cover, at one point if they, and acceptance, are the same everywhere."""
     max_gamma, nodes = search.max_gamma, search.nodes
     for limit in (costs.max_drafts, costs.latency.longest):
         if limit is not None:
@@ -79,5 +102,7 @@ def _limited(search: Search, costs: Costs) -> Search:
     if costs.max_nodes is not None:
         nodes = min(nodes, costs.max_nodes)
     if costs.latency.unit != "s":
-        search = search._replace(batches=search.batches[:1], contexts=search.contexts[:1])
+        search = search._replace(
+            batches=search.batches[:1], contexts=search.contexts if by_context else search.contexts[:1]
+        )
     return search._replace(max_gamma=max_gamma, nodes=nodes)

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.base import check, extras
+from specsim.base.lists import number_in
 from specsim.base.reading import MOST_BYTES, check_whole_numbers, parsed_json, read_text
+from specsim.base.unknown import check_names
 from specsim.commands.plan import lists
-from specsim.commands.plan.answers import COLUMN, acceptance_of_answers, acceptance_of_tau, check_names, of_every_step
+from specsim.commands.plan.answers import acceptance_of_answers, acceptance_of_tau, of_every_step
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.laws.masks import masked_row
-from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, from_hazards, from_rows
-from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
+from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, from_rows
+from specsim.lengths.hazard_files import HazardCurves, read_hazards
+from specsim.lengths.hazards import MAX_DRAFTS, estimate_hazards
 
 
 class PlanAcceptance(NamedTuple):
-    """Acceptance of a chain of drafts, and of siblings by rank if given."""
+    """Acceptance of a chain of drafts, of siblings by rank if given, and by context where a file says it."""
 
     acceptance: Acceptance
     ranks: tuple[float, ...] = ()
+    curves: HazardCurves | None = None
 
 
 def numbers(text: str, name: str, allowed: str) -> list[float]:
     """Return the numbers of a list such as 0.7,0.12, each in the interval `allowed`."""
-    return [_number(part.strip(), f"{name}[{k}]", allowed) for k, part in enumerate(text.split(","))]
+    return [number_in(part.strip(), f"{name}[{k}]", allowed) for k, part in enumerate(text.split(","))]
 
 
 def acceptance(options: PlanOptions) -> PlanAcceptance:
@@ -49,8 +51,9 @@ def acceptance(options: PlanOptions) -> PlanAcceptance:
     if options.ranks is not None:
         return read_ranks(options.ranks)
     if options.hazards is not None:
-        hazards = read_hazards(options.hazards)
-        return PlanAcceptance(of_every_step(options.hazards, options.drafted_share, hazards))
+        curves = read_hazards(options.hazards)
+        hazards = of_every_step(options.hazards, options.drafted_share, next(iter(curves.by_context.values())))
+        return PlanAcceptance(hazards, curves=curves if curves.contexts else None)
     if options.histogram is not None:
         # A draft model, EAGLE and MTP draft in every step; without --draft the drafter is not known.
         every_step = options.draft is not None and options.draft.lower() not in LOOKED_UP
@@ -71,124 +74,6 @@ def read_ranks(text: str) -> PlanAcceptance:
     return PlanAcceptance(from_alpha(ranks[0], words), tuple(ranks))
 
 
-def read_hazards(path: Path) -> Acceptance:
-    """Read a CSV of `position` and one more column, whose name says what its numbers are, in any case.
-
-    hazard: probability that the draft is kept if all before it were. rate: that it is kept, of all blocks, as engines
-    print it by position; each over the one before is the hazard. count: blocks that kept that many drafts or more, from
-    position 0, which counts all. tried and kept: blocks that came to test the draft, and that kept it.
-    """
-    table = csv.DictReader(_text(path).splitlines())
-    try:
-        names = [name.strip().lower() for name in table.fieldnames or ()]
-        table.fieldnames = names
-        lines = list(table)
-    except csv.Error as error:
-        raise ValueError(f"{path.name}, line {table.line_num + 1}: {error}") from None
-    # The columns, of which one kind is read.
-    for name in names:
-        if name and names.count(name) > 1:
-            raise ValueError(f"{path.name} has two columns {name}; leave out what is not to be read")
-    pairs = "tried" in names and "kept" in names
-    kinds = [name for name in ("hazard", "rate", "count") if name in names] + (["tried and kept"] if pairs else [])
-    if "position" not in names or not kinds:
-        raise ValueError(
-            f"{path.name} has columns {', '.join(names) or 'none'}; it needs position and hazard, or position "
-            "and rate, or position and count, or position, tried and kept"
-        )
-    if len(kinds) > 1:
-        raise ValueError(f"{path.name} has {kinds[0]} beside {kinds[1]}; leave out what is not to be read")
-    kind = kinds[0]
-    check_names(names, ["position", *kind.split(" and "), COLUMN], path, "column")
-    for i, line in enumerate(lines, 1):
-        if None in line or None in line.values():
-            raise ValueError(f"{path.name}, row {i} has another number of fields than the head, {len(names)}")
-    # Rows count up without a gap.
-    if not lines:
-        raise ValueError(f"{path.name} has no rows")
-    if len(lines) > MAX_DRAFTS:
-        raise ValueError(f"{path.name} has {len(lines)} rows; the most that are sensible are {MAX_DRAFTS}")
-    first = 0 if kind == "count" else 1
-    for i, line in enumerate(lines):
-        if (line["position"] or "").strip() != str(i + first):
-            raise ValueError(
-                f"{path.name}, row {i + 1}: position is {line['position']!r}; rows must count up from {first}"
-            )
-    # Hazards, or what they follow from.
-    if kind == "hazard":
-        a = _column(path, lines, kind, "[0, 1]")
-        return from_hazards(np.array(a), f"hazards as {path.name} gives them, without an error")
-    if kind == "rate":
-        rates = [1.0, *_column(path, lines, kind, "[0, 1]")]
-        _falling(path, rates[1:], kind)
-        hazards = [after / before if before else 0.0 for before, after in pairwise(rates)]
-        words = f"rates by position of all blocks, as {path.name} gives them, without an error"
-        return from_hazards(np.array(hazards), words)
-    if kind == "count":
-        counts = _column(path, lines, kind, "[0, inf)")
-        if len(counts) < 2:
-            raise ValueError(f"{path.name} has position 0 alone; it needs 1 and more")
-        _falling(path, counts, kind)
-        tested = [list(pair) for pair in pairwise(counts)]
-        words = f"counted in {path.name}, every block of {len(counts) - 1} drafts, blocks independent"
-        return from_counts(_from_counts(path, tested, ("count", "count"), 1), words)
-    both = [_column(path, lines, name, "[0, inf)") for name in ("tried", "kept")]
-    estimate = _from_counts(path, [list(pair) for pair in zip(*both, strict=True)])
-    return from_counts(estimate, f"hazards counted in {path.name}, blocks independent")
-
-
-def _column(path: Path, lines: list[dict[str, str]], name: str, allowed: str) -> list[float]:
-    """Return the numbers of a column, each in the interval `allowed`."""
-    return [_number(line[name], f"{path.name}, row {i}: {name}", allowed) for i, line in enumerate(lines, 1)]
-
-
-def _falling(path: Path, values: list[float], name: str) -> None:
-    """Raise ValueError if a value is above the one before it."""
-    for i, (before, after) in enumerate(pairwise(values), 2):
-        if after > before:
-            raise ValueError(
-                f"{path.name}, row {i}: {name} is {after:g}, above the {before:g} before it; of all blocks no more can "
-                "keep the later draft (if these are hazards, name the column hazard)"
-            )
-
-
-def _number(text: str | None, where: str, allowed: str) -> float:
-    """Return the number that a text holds; ValueError with its place."""
-    try:
-        value = float(text or "")
-    except ValueError:
-        raise ValueError(f"{where} is {text!r}, not a number") from None
-    return float(check.scalar(value, where, allowed))
-
-
-def _from_counts(
-    path: Path, pairs: list[list[float]], names: tuple[str, str] = ("tried", "kept"), offset: int = 0
-) -> HazardEstimate:
-    """Return the hazards: at each draft, count the blocks that rejected it, and those that ended after it."""
-    if not pairs[0][0]:
-        raise ValueError(f"{path.name}, row 1: {names[0]} is 0, so nothing was counted")
-    # Blocks that come to each draft: whole numbers, which never rise.
-    kinds = []
-    after = [pair[0] for pair in pairs[1:]] + [0.0]
-    for position, ((tried, accepted), tried_next) in enumerate(zip(pairs, after, strict=True), 1):
-        if not (tried.is_integer() and accepted.is_integer()):
-            shown = f"{names[0]} {tried:g} and {names[1]} {accepted:g}"
-            raise ValueError(f"{path.name}, row {position + offset}: {shown} must be whole numbers of blocks")
-        if accepted > tried:
-            raise ValueError(
-                f"{path.name}, row {position}: kept is {accepted:g}, more than the {tried:g} blocks that tried"
-            )
-        if tried_next > accepted:
-            raise ValueError(
-                f"{path.name}, row {position + 1}: tried is {tried_next:g}, more than the {accepted:g} that came so far"
-            )
-        # (accepted, drafted, blocks): rejected at this draft, and ended after it.
-        kinds += [(position - 1, position, tried - accepted), (position, position, accepted - tried_next)]
-    return estimate_hazards(
-        *(np.array(column) for column in list(zip(*kinds, strict=True))[:2]), counts=[kind[2] for kind in kinds]
-    )
-
-
 def read_histogram(path: Path, share: float | None = None, every_step: bool = False) -> Acceptance:
     """Read JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}, or with "accepted" as for `estimate_hazards`.
 
@@ -204,7 +89,7 @@ def read_histogram(path: Path, share: float | None = None, every_step: bool = Fa
             f'{path.name} holds {fields or "nothing"}; it needs "drafted" and "counts", or acceptance_histogram of an '
             'engine; for blocks of 3 drafts write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}'
         )
-    check_names(content, ("drafted", "counts", "accepted"), path, "field")
+    check_names(content, ("drafted", "counts", "accepted"), path.name, "field")
     # Types and lengths.
     drafted, counts = content["drafted"], content["counts"]
     if isinstance(drafted, bool) or not isinstance(drafted, (int, list)):
@@ -242,7 +127,7 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
         raise ValueError(
             f"{path.name} has no tensor {' and '.join(missing)}; it has {', '.join(sorted(tensors)) or 'none'}"
         )
-    check_names(tensors, ("p", "q", "tokens", "lengths", "mask"), path, "tensor")
+    check_names(tensors, ("p", "q", "tokens", "lengths", "mask"), path.name, "tensor")
     if "lengths" in tensors and "tokens" not in tensors:
         raise ValueError(f"{path.name} has lengths of texts and no tokens; give both, or leave lengths out")
     p, q = (np.asarray(tensors[name], dtype=np.float64) for name in ("p", "q"))

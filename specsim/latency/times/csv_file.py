@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 
 from specsim.base import check
+from specsim.base.lists import number_in
+from specsim.base.unknown import FOR_READERS
 from specsim.latency.times.record import AXES, UNKNOWN, PassTimes, Place
 
 TIME = "ms"
-# Columns that may stand beside the numbers, for those who read the file.
-FOR_READERS = ("source", "note")
 
 
 def read_csv(text: str, source: str) -> PassTimes:
@@ -38,7 +38,7 @@ def read_csv(text: str, source: str) -> PassTimes:
             for axis, least in AXES.items()
         )
         at = tokens, batch, context
-        seconds[at] = (*seconds.get(at, ()), _milliseconds(row[TIME], f"{place}: {TIME}") / 1e3)
+        seconds[at] = (*seconds.get(at, ()), number_in(row[TIME], f"{place}: {TIME}", "(0, inf)") / 1e3)
     if not seconds:
         raise ValueError(f"{source} has no rows; give one for each pass that was timed")
     return PassTimes(source, seconds, tuple(axis for axis in UNKNOWN if axis not in names))
@@ -63,12 +63,3 @@ def _whole(text: str, where: str, least: int) -> int:
     except ValueError:
         raise ValueError(f"{where} is {text!r}, not a whole number") from None
     return check.integer(value, where, least)
-
-
-def _milliseconds(text: str, where: str) -> float:
-    """Return the time that a text holds; ValueError with its place."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{where} is {text!r}, not a number") from None
-    return float(check.scalar(value, where, "(0, inf)"))

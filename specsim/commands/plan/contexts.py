@@ -1,0 +1,53 @@
+"""Acceptance by context: `--hazards` with a column context, each point by the nearest context of the file."""
+
+from __future__ import annotations
+
+from specsim.commands.plan.options import PlanOptions, is_given
+from specsim.commands.plan.search import Search
+from specsim.lengths.acceptance_record import Acceptance
+from specsim.lengths.hazard_files import HazardCurves
+
+# Options that ask for one acceptance at all contexts.
+OF_ONE_ACCEPTANCE = ("emit", "plot", "cache_hits")
+LOADS = ("rate", "concurrency")
+
+
+def curved_search(options: PlanOptions, search: Search, curves: HazardCurves) -> Search:
+    """Return the search at the contexts asked for, else at those of the file where costs name none of their own.
+
+    ValueError for a load, in which contexts grow as answers do.
+    """
+    loads = [name for name in LOADS if is_given(options, name)]
+    if loads:
+        raise ValueError(
+            f"{curves.source} has hazards by context, and --{loads[0]} plans answers that grow through contexts: leave "
+            "out the column context, with the rows of one context"
+        )
+    if options.context is None and options.costs is None:
+        return search._replace(contexts=curves.contexts)
+    return search
+
+
+def acceptance_by_context(
+    options: PlanOptions, search: Search, curves: HazardCurves
+) -> tuple[dict[tuple[int, int], Acceptance], tuple[str, ...]]:
+    """Return the acceptance at each point, empty if it is the same at all; and notes on contexts taken for others.
+
+    ValueError for a context beyond those of the file, and for options that take one acceptance at all contexts.
+    """
+    used = {context: curves.nearest(context) for context in search.contexts}
+    notes = tuple(
+        f"context {context}: the hazards of context {nearest} are used, the nearest of {curves.source}"
+        for context, nearest in used.items()
+        if nearest != context
+    )
+    if len(set(used.values())) == 1:
+        return {}, notes
+    single = [name for name in OF_ONE_ACCEPTANCE if is_given(options, name)]
+    if single:
+        raise ValueError(
+            f"--{single[0].replace('_', '-')} takes one acceptance, and {curves.source} has another at each context: "
+            "give one --context"
+        )
+    points = {(batch, context): curves.at(context) for batch in search.batches for context in search.contexts}
+    return points, notes
