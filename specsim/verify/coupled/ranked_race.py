@@ -60,22 +60,23 @@ def bound(p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
-    """P(the token is y, and was drafted): y wins at rates p, and fewer than K precede it at q.
+    """P(the token is y, and was drafted): y is first at rates p, and fewer than K precede it at q.
 
-    Let x be the variate of y. before[s], a sum of exponentials in x, is the probability that y is
-    first at rates p and s others come before it at rates q; they are counted token by token.
+    Let x = E_y. Token i comes after y at rates p if E_i > x p_i/p_y, at rates q if E_i > x q_i/q_y.
+    before[s], a sum of exponentials in x (rate -> factor), is the probability that y is first at
+    rates p, while s of the tokens so far precede it at rates q.
     """
     before: list[Sum] = [{0 * p[y]: 1 + 0 * p[y]}] + [{} for _ in range(num_drafts - 1)]
     for i in (i for i in range(len(p)) if i != y):
-        # i comes after y at rates p with probability exp(-of_p x),
-        # at rates p and q with exp(-of_both x).
+        # i comes after y at rates p with probability exp(-of_p x), at rates p and q with
+        # exp(-of_both x).
         of_p, of_q = p[i] / p[y], q[i] / q[y]
         of_both = max(of_p, of_q)
         extended: list[Sum] = []
         for s in range(num_drafts):
-            # i comes after y at rates q, too.
+            # i comes after y at rates q, too: still s precede it.
             parts = [(rate + of_both, c) for rate, c in before[s].items()]
-            # Or i is one of the s that come before it.
+            # Or i comes after y at rates p alone, and is one of the s that precede it at q.
             if s and of_q > of_p:
                 fewer = before[s - 1].items()
                 parts += [(rate + of_p, c) for rate, c in fewer]

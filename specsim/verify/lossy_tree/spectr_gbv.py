@@ -44,8 +44,8 @@ class Plan(NamedTuple):
     instead: Array  # (..., n+1, V): the row where nothing is left
 
 
-class _Text(NamedTuple):
-    """Joint laws of the prefixes of every path, columns (..., K, L+1)."""
+class _PrefixLaws(NamedTuple):
+    """Joint laws of the prefixes of every path (..., K, L+1), the empty prefix first."""
 
     target: Array  # P over the larger of P and Q
     draft: Array  # Q over the larger of P and Q
@@ -64,17 +64,17 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         wide(xp.reshape(xp.take(w, along, axis=-2), (*w.shape[:-2], count, length + 1, w.shape[-1]))) for w in (p, q)
     )
     # P and Q of every prefix and of its continuations by one token.
-    text = _text(target[..., :length, :], draft[..., :length, :], tokens)
+    prefix = _prefix_laws(target[..., :length, :], draft[..., :length, :], tokens)
     draws = Draws(count, 0, count)
-    above, below = text.target[..., None] * target, text.draft[..., None] * draft
+    joint_p, joint_q = prefix.target[..., None] * target, prefix.draft[..., None] * draft
     # The test of each prefix, where it is the first with its text or a whole path.
     nodes, is_tested = _first(tokens, length)
-    covered = mass(_covered(above, below, draws))
-    tests = xp.where(is_tested, _tests(text, covered, draws)[..., 1:], 0)
+    covered = mass(_covered(joint_p, joint_q, draws))
+    tests = xp.where(is_tested, _tests(prefix, covered, draws)[..., 1:], 0)
     # The residual, with r = min(1, Q/P): P (1 - r^K) = P (1 - r)(1 + r + ... + r^(K-1)).
     # After a whole path it is p.
-    ratio = _ratio(above, below)
-    left = excess(above, below) * mean_slope(ratio, 1 + 0 * ratio, draws)
+    ratio = _ratio(joint_p, joint_q)
+    left = excess(joint_p, joint_q) * mean_slope(ratio, 1 + 0 * ratio, draws)
     left = xp.concat([left[..., :length, :], target[..., length:, :]], axis=-2)
     # One row for the root, which all paths share, then those of the nodes.
     after_root = xp.reshape(left[..., 1:, :], (*p.shape[:-2], -1, p.shape[-1]))
@@ -125,23 +125,29 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
     return node, pick(normalize_or(row_at(plan.rows, node), row_at(plan.instead, node)), u[..., -1])
 
 
-def _text(p: Array, q: Array, tokens: Array) -> _Text:
-    """Joint laws along paths, from rows (..., K, L, V) before each of the tokens."""
+def _prefix_laws(p: Array, q: Array, tokens: Array) -> _PrefixLaws:
+    """Joint laws P and Q of the prefixes of paths (..., K, L) of tokens.
+
+    p and q (..., K, L, V) are the rows that the tokens follow.
+    """
+    # The empty prefix has P = Q = 1.
     xp = array_namespace(p, q)
-    above = below = drawn = 1 + 0 * p[..., :1, 0] if p.shape[-2] else wide(xp.ones((*p.shape[:-2], 1)))
-    columns = [(above, below, drawn)]
+    one = 1 + 0 * p[..., :1, 0] if p.shape[-2] else wide(xp.ones((*p.shape[:-2], 1)))
+    target = draft = drawn = one
+    columns = [(target, draft, drawn)]
+    # Each token multiplies them by its probabilities.
     for i in range(p.shape[-2]):
-        p_drawn, q_drawn = (at(w[..., i, :], tokens[..., i])[..., None] for w in (p, q))
-        above, below, drawn = above * p_drawn, below * q_drawn, drawn * q_drawn
-        # Divide both by the larger, so that they do not underflow together.
-        larger = xp.where(above > below, above, below)
+        p_token, q_token = (at(w[..., i, :], tokens[..., i])[..., None] for w in (p, q))
+        target, draft, drawn = target * p_token, draft * q_token, drawn * q_token
+        # Divide P and Q by the larger, so that they do not underflow together.
+        larger = xp.where(target > draft, target, draft)
         larger = xp.where(larger > 0, larger, 1)
-        above, below = above / larger, below / larger
-        columns.append((above, below, drawn))
-    return _Text(*(xp.concat(list(side), axis=-1) for side in zip(*columns, strict=True)))
+        target, draft = target / larger, draft / larger
+        columns.append((target, draft, drawn))
+    return _PrefixLaws(*(xp.concat(list(column), axis=-1) for column in zip(*columns, strict=True)))
 
 
-def _tests(text: _Text, children: Array, draws: Draws) -> Array:
+def _tests(prefix: _PrefixLaws, children: Array, draws: Draws) -> Array:
     """Probability (..., K, L+1) that a prefix passes, from sum_v c(xv), called `children`.
 
     (c(x) - sum_v c(xv)) / (d(x) - sum_v c(xv)), the sums being 0 at the end of a path; 0 at 0/0,
@@ -149,30 +155,33 @@ def _tests(text: _Text, children: Array, draws: Draws) -> Array:
     """
     xp = array_namespace(children)
     inner = xp.concat([children[..., :-1], 0 * children[..., -1:]], axis=-1)
-    above = _covered(text.target, text.draft, draws) - inner
-    below = text.draft * mean_slope(1 - text.drawn, 1 + 0 * text.drawn, draws) - inner
-    is_less = above < below
-    ratio = xp.where(is_less, above / xp.where(is_less, below, 1), 1)
-    return xp.where(above > 0, ratio, 0)
+    numerator = _covered(prefix.target, prefix.draft, draws) - inner
+    # d(x) = 1 - (1 - Q)^K = Q (1 - (1 - Q)^K)/Q, scaled as c(x) is.
+    drafted = prefix.draft * mean_slope(1 - prefix.drawn, 1 + 0 * prefix.drawn, draws)
+    denominator = drafted - inner
+    is_less = numerator < denominator
+    ratio = xp.where(is_less, numerator / xp.where(is_less, denominator, 1), 1)
+    return xp.where(numerator > 0, ratio, 0)
 
 
-def _covered(above: Array, below: Array, draws: Draws) -> Array:
+def _covered(joint_p: Array, joint_q: Array, draws: Draws) -> Array:
     """c = P (1 - (1 - r)^K) = min(P, Q) (1 - (1 - r)^K)/r, with r = min(1, Q/P)."""
-    xp, ratio = array_namespace(above), _ratio(above, below)
-    smaller = xp.where(above < below, above, below)
+    xp, ratio = array_namespace(joint_p), _ratio(joint_p, joint_q)
+    smaller = xp.where(joint_p < joint_q, joint_p, joint_q)
     return smaller * mean_slope(1 - ratio, 1 + 0 * ratio, draws)
 
 
-def _ratio(above: Array, below: Array) -> Array:
-    """r = min(1, Q/P), where P is `above` and Q is `below`."""
-    xp, is_less = array_namespace(above), below < above
-    return xp.where(is_less, below / xp.where(is_less, above, 1), 1 + 0 * above)
+def _ratio(joint_p: Array, joint_q: Array) -> Array:
+    """r = min(1, Q/P)."""
+    xp, is_less = array_namespace(joint_p), joint_q < joint_p
+    return xp.where(is_less, joint_q / xp.where(is_less, joint_p, 1), 1 + 0 * joint_p)
 
 
 def _first(tokens: Array, length: int) -> tuple[Array, Array]:
-    """Row of the first node with each prefix's text, and if the prefix is tested, both (..., K, L).
+    """Return (row of the first node with the same text, whether it is tested) of each prefix.
 
-    A prefix is tested on the first path that has it; a whole path is tested always.
+    Both have shape (..., K, L). A prefix is tested on the first path that has it; a whole path is
+    tested always.
     """
     xp, count = array_namespace(tokens), tokens.shape[-2]
     owner, is_tested = [], []

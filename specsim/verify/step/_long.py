@@ -39,7 +39,7 @@ def planned(p: Array, q: Array, draws: Draws, grid: float | None) -> tuple[Array
     # The levels c and d, and what tokens exchange.
     p_mass, q_mass = np.cumsum(p_part), np.cumsum(q_part)
     loss, fill, cut = _levels(p_part, q_part, p_mass, q_mass, draws)
-    wanted, slope, gains, losses = _exchanged(p_part, q_part, q_mass, fill, cut, draws)
+    wanted, slope, gains, losses = _exchange_columns(p_part, q_part, q_mass, fill, cut, draws)
     # Sums of (p - w)+, or of p if that is only rounding.
     left_over = np.empty(len(p))
     for s in _pieces(len(p)):
@@ -47,12 +47,12 @@ def planned(p: Array, q: Array, draws: Draws, grid: float | None) -> tuple[Array
         np.subtract(p[s], np.minimum(p[s], w, out=w), out=left_over[s])
     total = left_over.sum(keepdims=True)
     left_over = np.cumsum(left_over if total > noise(p) else p, out=left_over)
-    columns = (np.array([w]) for w in (fill, cut))
     return (
         p,
         q,
         pooled,
-        *columns,
+        np.array([fill]),
+        np.array([cut]),
         np.array([loss]) if grid is None else total,
         place,
         wanted,
@@ -65,7 +65,7 @@ def planned(p: Array, q: Array, draws: Draws, grid: float | None) -> tuple[Array
 
 
 def _stretches(p: Array, q: Array) -> tuple[Array, Array, Array]:
-    """Place of each token; by place, the masses of p and of q."""
+    """Return (place of each token, p by place, q by place), places in order of p/q."""
     vocab, is_drafted = len(q), q > 0
     count = int(np.count_nonzero(is_drafted))
     # Most tokens can be drafted: sort them all.
@@ -94,9 +94,12 @@ def ordered(p: Array, q: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         for s in _pieces(vocab):
             part = np.divide(p[s], q[s], out=ratio[s])
-            part[~(part < INFINITY)] = INFINITY  # 0/0 is not
-            part += 0.0  # no -0.0
-            np.left_shift(part.view(np.uint64), unit, out=words[s])  # no number here has a sign
+            # Cap the ratios, and 0/0 with them, which is NaN; turn -0.0 into 0.0.
+            part[~(part < INFINITY)] = INFINITY
+            part += 0.0
+            # Bits of floats that are not negative ascend as the floats do; their sign bit is 0 and
+            # is shifted out.
+            np.left_shift(part.view(np.uint64), unit, out=words[s])
             words[s] >>= bits
             words[s] <<= bits
             words[s] |= ids[s]
@@ -110,8 +113,12 @@ def ordered(p: Array, q: Array) -> Array:
 
 
 def _settled(order: Array, ratio: Array, near: Array, differ: Array) -> Array:
-    """Sort again each run of `near` places, each close to the next one, that has one of `differ`."""
-    # Number the runs; those to be sorted again are uncertain.
+    """Return the order with its uncertain runs sorted again, by the whole ratio.
+
+    A place of `near` agrees with the next one in the leading bits of p/q, and is in one run with
+    it. A run is uncertain if it holds a place of `differ`, where the ratios themselves differ.
+    """
+    # Number the runs, and mark those that are uncertain.
     begins = np.ones(len(order), dtype=bool)
     begins[near + 1] = False
     run = np.cumsum(begins)
@@ -123,45 +130,59 @@ def _settled(order: Array, ratio: Array, near: Array, differ: Array) -> Array:
     by_ratio = np.lexsort((ratio.take(tokens), run))
     tokens = tokens.take(by_ratio)
     value = ratio.take(tokens)
-    # A group ends where the run does or the ratio really rises; inside a group tokens go by id.
-    new = (run[1:] != run[:-1]) | (value[:-1] < (1 - noise(ratio)) * value[1:])
-    group = np.concatenate([[0], np.cumsum(new)])
+    # Inside a group tokens go by id. A new group begins with a run, and where the ratio rises by
+    # more than rounding.
+    begins_group = (run[1:] != run[:-1]) | (value[:-1] < (1 - noise(ratio)) * value[1:])
+    group = np.concatenate([[0], np.cumsum(begins_group)])
     order[places] = tokens.take(np.lexsort((tokens, group)))
     return order
 
 
 def _levels(p_part: Array, q_part: Array, p_mass: Array, q_mass: Array, draws: Draws) -> tuple[float, float, float]:
-    """1 - acceptance, c and d, each an extremum over all prefixes."""
+    """Return (loss, c, d): each is an extremum over the prefixes H of the order of p/q.
+
+    loss = max_H Pr[all drafts in H] - p(H) is 1 - acceptance. c is the level that fills the first
+    tokens by the loss, d the one that cuts the last tokens by it.
+    """
     pieces, tiny = _pieces(len(p_mass)), noise(p_mass)
     # First and last place of each piece, for the bounds.
     first = np.arange(0, len(p_mass), CHUNK)
     last = np.minimum(first + CHUNK, len(p_mass)) - 1
 
-    def excess(s: slice) -> Array:  # of tuples inside the first tokens over what p has there; rounding is no excess
+    def excess(s: slice) -> Array:
+        """Pr[all drafts in H] - p(H) where above rounding, for the prefixes H that end in s."""
         more = inside(q_mass[s], draws) - p_mass[s]
         return more[more > draws.limit * tiny * p_mass[s]]
 
-    def level(s: slice) -> Array:  # minus the level that fills the first tokens by the loss
+    def minus_level(s: slice) -> Array:
+        """Minus the level that fills the first tokens, up to each place in s, by the loss."""
         is_safe = q_mass[s] > tiny
         return -(p_mass[s][is_safe] + loss) / q_mass[s][is_safe]
 
-    def lid(s: slice) -> Array:  # the level that cuts the tokens from here on by the loss
+    def lid(s: slice) -> Array:
+        """The level that cuts the last tokens, from each place in s on, by the loss."""
         q_after = q_mass[-1] - q_mass[s] + q_part[s]
         is_safe = q_after > tiny
         return ((p_mass[-1] - p_mass[s] + p_part[s] - loss)[is_safe]) / q_after[is_safe]
 
-    # Each maximum comes with a bound by pieces: masses that grow are taken at a piece's ends.
+    # Bound each maximum piece by piece: the masses grow, so that a piece's ends bound them.
     loss = _most(excess, inside(q_mass[last], draws) - p_mass[first], pieces, 0.0)
-    fill = -_most(level, -(p_mass[first] + loss) / np.maximum(q_mass[last], tiny), pieces, -INFINITY)
+    bound = -(p_mass[first] + loss) / np.maximum(q_mass[last], tiny)
+    fill = -_most(minus_level, bound, pieces, -INFINITY)
     q_after = q_mass[-1] - q_mass[last] + q_part[last] - tiny
     p_after = p_mass[-1] - p_mass[first] + p_part[first] - loss + tiny
     bound = np.where(q_after > 0, p_after / np.where(q_after > 0, q_after, 1), np.inf)
-    cut = max(_most(lid, bound, pieces, 0.0), fill)  # d >= c, also where no draft reaches
+    # d >= c, also where q_after is 0 at every place.
+    cut = max(_most(lid, bound, pieces, 0.0), fill)
     return loss, fill, cut
 
 
 def _most(f: Callable[[slice], Array], bound: Array, pieces: list[slice], least: float) -> float:
-    """Largest value of f over all pieces, at least `least`; stops when no bound is above the largest so far."""
+    """Largest value of f over all pieces, at least `least`.
+
+    bound[i] is not below the values of f on piece i: pieces are read from the highest bound on,
+    and not where the bound is not above the largest value so far.
+    """
     largest = least
     for i in np.argsort(-bound):
         if not bound[i] > largest:
@@ -170,10 +191,14 @@ def _most(f: Callable[[slice], Array], bound: Array, pieces: list[slice], least:
     return largest
 
 
-def _exchanged(
+def _exchange_columns(
     p_part: Array, q_part: Array, q_mass: Array, fill: float, cut: float, draws: Draws
 ) -> tuple[Array, Array, Array, Array]:
-    """By place: wanted, slope, and the sums of gains and of losses, as in `Plan`."""
+    """Return the columns (V,) of `Plan`, by place: w, slope, cumulative gains, cumulative losses.
+
+    q slope is the probability that a place wins while no draft moves. A place gains where w is
+    more than that, and loses where it is less. c is `fill`, d is `cut`.
+    """
     wanted, slope, gains, losses = (np.empty(len(q_mass)) for _ in range(4))
     for s in _pieces(len(q_mass)):
         slope[s] = mean_slope(q_mass[s] - q_part[s], q_mass[s], draws)

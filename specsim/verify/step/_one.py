@@ -36,12 +36,15 @@ def token(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _label(plan: Plan, draft: int, which: float, moves: float) -> int:
-    """Label of the draft: the place of the stretch that it takes, its token's or a partner's."""
+    """Label of the draft: the place of the stretch that it takes, its token's or a partner's.
+
+    The uniform `which` chooses the partner, `moves` decides whether the draft moves there.
+    """
     place = plan.place.item(draft)
     wanted, q, slope = plan.wanted.item(place), plan.q_there.item(place), plan.slope.item(place)
     unmoved = q * slope
-    # Its span on the line of gains or of losses faces the
-    # partners on the other line, which is as long.
+    # Its span on the line of gains or of losses faces its partners on the other line, which is as
+    # long.
     line, partners = (plan.gains, plan.losses) if unmoved < wanted else (plan.losses, plan.gains)
     end = min(line.item(place), partners.item(-1))
     size = min(abs(wanted - unmoved), end)

@@ -41,7 +41,10 @@ class Plan(NamedTuple):
 
 
 def prepare(p: Array, q: Array, num_drafts: int = 1, judged: Array = None) -> Plan:
-    """Plan of rows (..., V) and of J: booleans (V,), or one row of them a row of p; by default every other token."""
+    """Plan of rows (..., V) and of the set J, `judged`: booleans (V,) or (..., V).
+
+    By default J holds every other token.
+    """
     passing = ids(p) % 2 == 1 if judged is None else _checked(judged, p, q)
     xp = array_namespace(p, q)
     return Plan(p, q, xp.where(passing | (q < p), q, p), passing)
@@ -83,10 +86,14 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _checked(judged: Array, p: Array, q: Array) -> Array:
-    """Return `judged` as booleans where p and q lie, one row for each of theirs; ValueError for anything else."""
+    """Return `judged` as booleans (V,) or (..., V), in the library and on the device of p.
+
+    ValueError if it has other entries, or a shape that is neither one row nor that of p and q.
+    """
     flags = judged if is_array_api_obj(judged) else np.asarray(judged)
     rows = np.broadcast_shapes(p.shape, q.shape)
-    # An enumeration puts an axis of drafts behind the rows.
+    # Where drafts are enumerated p and q have shape (..., 1, V), with an axis for the drafts: J
+    # gets it, too.
     if len(rows) > 1 and rows[-2] == 1 and flags.shape == (*rows[:-2], rows[-1]):
         flags = flags[..., None, :]
     is_boolean = str(flags.dtype).rpartition(".")[2] == "bool"

@@ -63,7 +63,7 @@ def prepare(p: Array, q: Array, num_drafts: int, rho: Array | None = None) -> Pl
     """Plan for rho (..., 1): by default the smallest valid one; another one is checked to be valid."""
     if rho is None:
         return planned(p, q, num_drafts, smallest_rho(p, q, num_drafts))
-    return planned(p, q, num_drafts, _valid(rho, p, q, num_drafts))
+    return planned(p, q, num_drafts, _validated_rho(rho, p, q, num_drafts))
 
 
 def planned(p: Array, q: Array, num_drafts: int, rho: Array) -> Plan:
@@ -71,8 +71,8 @@ def planned(p: Array, q: Array, num_drafts: int, rho: Array) -> Plan:
     xp = array_namespace(p)
     raised, failed = rho * q, positive_part(q - p / rho)
     tried = _tried(xp.sum(failed, axis=-1, keepdims=True), num_drafts)
-    # p - c m, with m = p/rho for a token that can fail and
-    # m = q for others. At the root the first is 0.
+    # p - c m, with m = p/rho for a token that can fail and m = q for others. At the root the first
+    # is 0.
     spare = 1 - tried / rho
     spare = xp.where(spare > noise(p), spare, 0)
     left_over = xp.where(p < raised, p * spare, positive_part(p - tried * q))
@@ -113,7 +113,10 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def smallest_rho(p: Array, q: Array, num_drafts: int) -> Array:
-    """The least rho (..., 1) in [1, K] with c <= rho, rounded up by a search; on Fractions it is valid exactly."""
+    """The least rho (..., 1) in [1, K] with c <= rho, rounded up by a search.
+
+    On Fractions c <= rho holds exactly, else up to rounding.
+    """
     # XLA makes few kernels of many halvings, so JAX does not need larger steps.
     if num_drafts > 1 and not is_exact(p) and not is_jax_array(p):
         return _differentiable(_by_parts(p, q, num_drafts), p, q, num_drafts)
@@ -157,12 +160,16 @@ def _by_parts(p: Array, q: Array, num_drafts: int) -> Array:
     return xp.astype(low + width, kind)
 
 
-def _valid(rho: Any, p: Array, q: Array, num_drafts: int) -> Array:
-    """Return rho as an array; ValueError where it is below c, the drafts tried on average: then the rule is lossy."""
+def _validated_rho(rho: Any, p: Array, q: Array, num_drafts: int) -> Array:
+    """Return rho (..., 1) as an array; ValueError where it is below 1 or below c.
+
+    c is the mean number of drafts that are tried. The rule is lossy where rho is less.
+    """
     if isinstance(rho, (int, float, Fraction)):
         rho = Fraction(rho) if is_exact(p) else float(rho)
     rho = rho + 0 * p[..., :1]
-    tried = _tried(array_namespace(p).sum(positive_part(q - p / rho), axis=-1, keepdims=True), num_drafts)
+    failed = array_namespace(p).sum(positive_part(q - p / rho), axis=-1, keepdims=True)
+    tried = _tried(failed, num_drafts)
     bad = ~((rho >= 1) & (tried <= rho + num_drafts * noise(p)))
     if check.concrete(bad) and bool(array_namespace(p).any(bad)):
         (row, value), (_, least) = check.first_bad(rho, bad), check.first_bad(tried, bad)
@@ -171,7 +178,10 @@ def _valid(rho: Any, p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def _differentiable(rho: Array, p: Array, q: Array, num_drafts: int) -> Array:
-    """Return rho after one Newton step for rho = c: its value moves by rounding, and it gets a derivative in p, q."""
+    """Return rho after one Newton step for rho = c.
+
+    The step moves its value by rounding only, and gives it a derivative in p and q.
+    """
     xp = array_namespace(p)
     failed = positive_part(q - p / rho)
     # Derivative of sum(failed) in rho, then that of rho - c.

@@ -65,7 +65,10 @@ def prepare(
     delta: Fraction = Fraction(2, 5),
     zeroed: bool = False,
 ) -> Plan:
-    """Plan of rows (..., V) and each token's neighbours (V, k), nearest first: by default the two beside it."""
+    """Plan of rows (..., V) and each token's neighbours (V, k), nearest first.
+
+    By default the neighbours of a token are the two ids beside its own.
+    """
     check.scalar(delta, "delta", "[0, 1]")
     vocab, xp = p.shape[-1], array_namespace(p)
     near = held(_beside(vocab) if neighbours is None else _checked(neighbours, vocab), p)
@@ -112,18 +115,19 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _replacement(plan: Plan, x: Array) -> Array:
-    """Law (..., V) of the token that replaces a refused draft x (...)."""
+    """Law (..., V) of the token y that replaces a refused draft x (...)."""
     xp = array_namespace(plan.p)
     near, taken = plan.neighbours[x], _taken_at(plan.taken, x)
-    # p without A(x).
-    gone = xp.zeros_like(plan.p[..., :1] * x[..., None]) < 0
+    # Mark the tokens of A(x), beginning with an array (..., 1) of False.
+    is_in_a = xp.zeros_like(plan.p[..., :1] * x[..., None]) < 0
     for j in range(near.shape[-1]):
-        gone = gone | ((ids(plan.p) == near[..., j, None]) & taken[..., j, None])
-    rest = xp.where(gone, 0 * plan.p, plan.p)
+        is_in_a = is_in_a | ((ids(plan.p) == near[..., j, None]) & taken[..., j, None])
+    # p without A(x); with `zeroed` without x, too.
+    rest = xp.where(is_in_a, 0 * plan.p, plan.p)
     is_x = ids(plan.p) == x[..., None]
     if plan.zeroed:
         return normalize_or(xp.where(is_x, 0 * rest, rest), plan.p)
-    # p_x: the mass of A(x) is moved to x.
+    # (p_x - q)+, where p_x is p with the mass of A(x) moved to x.
     moved = xp.where(is_x, at(plan.lifted, x)[..., None] + 0 * rest, rest)
     return residual(moved, plan.q)
 

@@ -23,7 +23,7 @@ Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; t
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -97,9 +97,9 @@ def transition(plan: Plan, drafts: Array) -> Array:
     missing, drafts = drafts < 0, xp.where(drafts < 0, 0, drafts)
     # Probability min(1, p/w) that each draft passes if it wins.
     passes = accept_probability(plan.p[..., None, :], w[..., None, :], drafts)[..., None]
-    # Law of each draft's label, and its distribution
-    # function; a missing draft lies below all places.
-    size = 1 if isinstance(plan.p, np.ndarray) else count  # drafts at a time: NumPy's temporaries stay in cache
+    # Law of each draft's label, and its distribution function; a missing draft lies below all
+    # places. NumPy works on one draft at a time, so that temporaries stay in cache.
+    size = 1 if isinstance(plan.p, np.ndarray) else count
     laws = (_label_law(plan, drafts[..., k : k + size]) for k in range(0, count, size))
     each = (law[..., k, :] for law in laws for k in range(size))
     labels = [xp.where(missing[..., k, None], 0, law) for k, law in enumerate(each)]
@@ -156,7 +156,10 @@ def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
 
 
 def _stretches(p: Array, q: Array, limit: int, grid: float | None) -> tuple[Array, Array, Array, Array]:
-    """Place of each token; p, or in bins q times the bin's p/q; by place, the masses of p and of q."""
+    """Return (place of each token, pooled p, p by place, q by place), places in order of p/q.
+
+    Pooled p is p itself, or in bins q times the p/q of the token's bin.
+    """
     ratio = _quotient(p, q, p < INFINITY * q, INFINITY)
     if grid is not None:
         return _bins.pooled(p, q, ratio, limit, grid)
@@ -165,14 +168,16 @@ def _stretches(p: Array, q: Array, limit: int, grid: float | None) -> tuple[Arra
 
 
 def _order(ratio: Array) -> Array:
-    """Tokens (..., V) in order of p/q; ties, and neighbours that rounding separates, go by id (T08)."""
+    """Tokens (..., V) in order of p/q; ties, and neighbours that differ by rounding, go by id."""
     xp = array_namespace(ratio)
     order = xp.argsort(ratio, axis=-1, stable=False)
-    vocab, almost = ratio.shape[-1], 1 if is_exact(ratio) else 1 - noise(ratio)
+    vocab = ratio.shape[-1]
+    almost = 1 if is_exact(ratio) else 1 - noise(ratio)
     # Without 64 bits (JAX) the keys below would overflow.
     if vocab * vocab > xp.iinfo(order.dtype).max:
         return order
-    # Sort again by the key V * group + id: a group ends where the ratio really rises.
+    # Sort again by the key V * group + id: a group ends where the ratio rises by more than
+    # rounding.
     part = along(ratio, order)
     rises = part[..., :-1] < almost * part[..., 1:]
     group = vocab * xp.cumulative_sum(xp.astype(rises, order.dtype), axis=-1, include_initial=True)
@@ -188,13 +193,25 @@ def _inverse(order: Array) -> Array:
     return place
 
 
-def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
-    """Place, slope and q of tokens (..., K); whether each gains, how much, and the end of its span.
+class _Exchange(NamedTuple):
+    """What drafted tokens (..., K) exchange with others, so that the winner has the law w.
 
-    A token gains if it would win less than w wants of it when no draft moves. The gains of all
-    tokens laid end to end are as long as their losses: a token's span on the one line faces the
-    partners on the other.
+    While no draft moves, a token wins with probability q slope. Where that is less than w, the
+    token gains, else it loses. The gains of all tokens, laid end to end, are as long as the
+    losses: the span of a token that gains faces the losing tokens that are its partners, and the
+    other way round.
     """
+
+    place: Array  # position in the order of p/q
+    q: Array  # draft probability of the place
+    slope: Array  # of the place, as in `Plan`
+    gains: Array  # whether the token gains
+    size: Array  # |w - q slope|, the length of its span
+    end: Array  # where its span ends on the line of gains, or of losses
+
+
+def _exchange(plan: Plan, token: Array) -> _Exchange:
+    """Return what tokens (..., K) exchange with their partners."""
     xp = array_namespace(plan.p)
     place = _entry(plan.place, token)
     wanted, q, slope = (_entry(w, place) for w in (plan.wanted, plan.q_there, plan.slope))
@@ -202,19 +219,20 @@ def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
     gains = unmoved < wanted
     # Both lines have the same length but for rounding: no span ends after the partners' line.
     end = xp.where(gains, _entry(plan.gains, place), _entry(plan.losses, place))
-    last = xp.where(gains, plan.losses[..., -1:], plan.gains[..., -1:])
-    end = xp.minimum(end, last)
-    return place, slope, q, gains, xp.minimum(abs(wanted - unmoved), end), end
+    partners_end = xp.where(gains, plan.losses[..., -1:], plan.gains[..., -1:])
+    end = xp.minimum(end, partners_end)
+    size = xp.minimum(abs(wanted - unmoved), end)
+    return _Exchange(place, q, slope, gains, size, end)
 
 
 def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
     """Label of each draft: the place of the stretch that it takes, its token's or a partner's.
 
-    A token that gains has partners that lose, and the other way round. A missing draft has -1,
-    before all places.
+    The uniform `which` chooses the partner, `moves` decides whether the draft moves there. A
+    missing draft has -1, before all places.
     """
     xp, missing = array_namespace(plan.p, drafts), drafts < 0
-    place, slope, q, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
+    place, q, slope, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
     partner = _first(gains, plan.losses, plan.gains, end, which * size, place)
     gap = q * abs(_entry(plan.slope, partner) - slope)
     return xp.where(missing, -1, xp.where(moves * gap < size, partner, place))
@@ -223,13 +241,13 @@ def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
 def _label_law(plan: Plan, tokens: Array) -> Array:
     """Law of the label (..., K, V), by place, for each drafted token (..., K)."""
     xp = array_namespace(plan.p)
-    place, slope, q, gains, size, end = (w[..., None] for w in _exchange(plan, tokens))
+    place, q, slope, gains, size, end = (w[..., None] for w in _exchange(plan, tokens))
     # Length that the token's span shares with each partner's.
     partners = xp.where(gains, plan.losses[..., None, :], plan.gains[..., None, :])
     before = xp.concat([xp.zeros_like(partners[..., :1]), partners[..., :-1]], axis=-1)
     shared = xp.minimum(size, end - before) - positive_part(end - partners)
-    # A draft moves to a partner with probability
-    # shared / max(size, q |slope difference|), else stays.
+    # A draft moves to a partner with probability shared / max(size, q |slope difference|),
+    # else stays.
     gap = xp.maximum(q * abs(plan.slope[..., None, :] - slope), size)
     moved = _quotient(shared, gap, (shared > 0) & (gap > 0), 0)
     stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))
@@ -237,9 +255,10 @@ def _label_law(plan: Plan, tokens: Array) -> Array:
 
 
 def _first(chosen: Array, row: Array, other: Array, end: Array, back: Array, place: Array) -> Array:
-    """First place where the sums in `row` reach end - back, or those in `other` where not chosen.
+    """First place whose cumulative sum is at least end - back; the last one always is.
 
-    The last sum reaches it always. `place` gives the shape and the type of the answer.
+    The sums are those in `row` where `chosen`, those in `other` elsewhere. `place` gives the shape
+    and the type of the answer.
     """
     xp, vocab = array_namespace(row), row.shape[-1]
     # The library's own search, where it takes these shapes.
