@@ -51,7 +51,10 @@ def blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, prefix: tu
 def _block(
     rule: ModuleType, target: Table, draft: Table, x: tuple[int, ...], prefix: tuple[int, ...] = ()
 ) -> tuple[Array, Any, Array]:
-    """Return (probability of the drafts x, plan, joint law of the number accepted and the next token, given x)."""
+    """Return (probability of the drafts x, plan, joint law of number accepted and next token).
+
+    The joint law is given x; it and the plan are None where the probability is 0.
+    """
     vocab, gamma = target[()].shape[-1], len(x)
     q = np.array([draft[prefix + x[:i]] for i in range(gamma)]).reshape(gamma, vocab)
     weight = math.prod([q[i, t] for i, t in enumerate(x)])
@@ -90,12 +93,16 @@ def after_block(rule: ModuleType, plan: Any, drafts: Array, kept: Array, token: 
 
 
 def _continued(target: Table, draft: Table, text: tuple[int, ...], state: Any, length: int) -> Iterator[Any]:
-    """Yield every continuation of a text to `length` tokens, with its probability."""
+    """Yield every continuation of a text to `length` tokens, with its probability.
+
+    `state` is (above, below): the next token comes from (above p - below q)+, normalised, and both
+    factors are multiplied by the probabilities of the tokens that follow.
+    """
     if len(text) == length:
         yield text, 1
         return
     (above, below), p = state, target[text]
-    # Past the block the target is itself again: its last token has no draft law.
+    # The last of the gamma + 1 tokens has no draft law: it comes from the target.
     q = draft.get(text, 0 * p)
     is_changed = below and len(text) < length - 1
     law = normalize_or(positive_part(above * p - below * q), p) if is_changed else p
@@ -166,14 +173,15 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
     module = discover.find("chain", rule)
     laws = check.models_or_laws(target, draft)
     if laws is None:
-        return arrays.at_most(_of_models(module, target, draft, gamma), gamma + 1)
-    return arrays.at_most(_of_laws(module, np.asarray(laws[0]), np.asarray(laws[1]), gamma), gamma + 1)
+        return arrays.at_most(_tau_of_models(module, target, draft, gamma), gamma + 1)
+    return arrays.at_most(_tau_of_laws(module, np.asarray(laws[0]), np.asarray(laws[1]), gamma), gamma + 1)
 
 
-def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
-    """Return tau of laws without context, by the law of the weight w_i alone.
+def _tau_of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
+    """Return tau of laws that do not depend on the context.
 
-    Weights that can occur have masses, merged where equal: nothing else of the context matters.
+    The drafts matter through the weight w_i alone. Its law is a table of weights and their masses,
+    in which equal weights are merged.
     """
     # Ratios p/q that can be drafted, and the probability of each.
     drafted = q > 0
@@ -196,9 +204,9 @@ def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
 
 
 def _merged(weight: Array, mass: Array) -> tuple[Array, Array]:
-    """Return weights with their masses, equal ones together.
+    """Return the distinct weights, ascending, and the mass of each.
 
-    Floats that agree to BITS become their mean, which keeps E[w].
+    Floats that agree to BITS bits count as equal; their mean replaces them, which keeps E[w].
     """
     keys, which = np.unique(weight if weight.dtype == object else _rounded(weight), return_inverse=True)
     total, moment = np.zeros_like(mass, shape=len(keys)), np.zeros_like(mass, shape=len(keys))
@@ -214,9 +222,9 @@ def _rounded(w: Array) -> Array:
     return np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS)
 
 
-def _of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
+def _tau_of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
     """Return tau of models, by enumeration of every drafted block."""
-    # Both laws after a prefix; the number of blocks is bounded.
+    # rows(prefix) gives the laws of target and draft; the number of blocks is bounded.
     rows = check.models(target, draft)
     vocab = rows(())[0].shape[-1]
     if vocab**gamma > MAX_STATES:
@@ -230,6 +238,7 @@ def _of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
         if len(prefix) == gamma:
             return 0
         p, q = rows(prefix)
+        # A token that can be drafted is accepted with probability min(1, w_i), others after it.
         drafted = np.flatnonzero(np.asarray(q > 0))
         weights = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
         deeper = [accepted_after((*prefix, int(token)), w) for token, w in zip(drafted, weights, strict=True)]

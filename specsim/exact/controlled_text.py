@@ -48,9 +48,9 @@ def outcomes(
 
 
 def drafted(controller: ModuleType, state: Any, draw: Callable[[], Signals], most: int) -> tuple[Any, int]:
-    """Return the controller's state after a block, and its number of drafts.
+    """Return the controller's state after a block, and the block's number of drafts.
 
-    After the first draft there is one more as often as the controller says so.
+    There is a first draft, then one more as long as the controller asks for it, at most `most`.
     """
     functions = discover.controller_facts(controller)
     if functions.block:
@@ -85,7 +85,7 @@ def _block(
 def _verified(
     rule: ModuleType, target: Table, draft: Table, text: Text, drafts: Text, fork: rational.Fork
 ) -> tuple[int, int]:
-    """Return the number of accepted drafts, and the token after them."""
+    """Verify a block of drafts; return the number accepted, and the token after them."""
     count = len(drafts)
     p = np.array([target[text + drafts[:i]] for i in range(count + 1)])
     q = np.array([draft[text + drafts[:i]] for i in range(count)]).reshape(count, p.shape[-1])

@@ -99,7 +99,7 @@ def guarantee(
     >>> guarantee("block", process="any_subset").lossless
     True
     """
-    # What is asked for, each by itself.
+    # Validate each argument by itself.
     if num_drafts is not None:
         num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     check.scalar(temperature, "temperature", "[0, inf)")
@@ -154,10 +154,19 @@ def guarantee(
 def _refuse_beside_process(
     num_drafts: int | None, scheme: str | None, step: Rule | None, step_params: Mapping[str, Any] | None
 ) -> None:
-    """Refuse arguments that a chain rule does not take, beside a process."""
+    """Raise ValueError for an argument that does not go with `process`.
+
+    A process verifies by a chain rule, or by a step rule of one draft: num_drafts may be 1 and
+    nothing else, and there is neither a scheme nor a step rule to choose.
+    """
     several_drafts = num_drafts if num_drafts != 1 else None
-    others = {"num_drafts": several_drafts, "scheme": scheme, "step": step, "step_params": step_params}
-    for name, value in others.items():
+    refused = {
+        "num_drafts": several_drafts,
+        "scheme": scheme,
+        "step": step,
+        "step_params": step_params,
+    }
+    for name, value in refused.items():
         if value:
             raise ValueError(f"{name} is no argument where a process fills the text, which takes a chain rule")
 

@@ -90,14 +90,14 @@ class Joint:
         return rows
 
     def texts(self) -> Texts:
-        """Return the law of a text of the model."""
+        """Return the model's law of whole texts."""
         if not self._texts:
             every = itertools.product(range(self.vocab), repeat=self.length)
             self._texts = {text: weight for text in every if (weight := self._weight(text))}
         return self._texts
 
     def conditional(self, known: Mapping[int, int]) -> Texts:
-        """Return the law of a text of the model of which some places are known, place -> token."""
+        """Return the model's law of whole texts, given the tokens at some places: place -> token."""
 
         def agrees(text: Text) -> bool:
             """Return whether a text has the known tokens."""
@@ -112,15 +112,24 @@ class Joint:
         return math.prod((self._row(i, tuple(enumerate(text[:i])))[y] for i, y in enumerate(text)), start=Fraction(1))
 
     def _row(self, place: int, seen: tuple[tuple[int, int], ...]) -> Array:
-        """Return the law at a place given the places that are seen: the model's if they are all those before it."""
+        """Return the law at a place, given the (place, token) pairs that are seen.
+
+        It is the model's row if these are all places before it.
+        """
         if (place, seen) not in self._rows:
-            left = [k for k, _ in seen] == list(range(place))
-            row = self.model(tuple(token for _, token in seen)) if left else self._row_given(place, dict(seen))
+            is_prefix = [k for k, _ in seen] == list(range(place))
+            if is_prefix:
+                row = self.model(tuple(token for _, token in seen))
+            else:
+                row = self._conditional_row(place, dict(seen))
             self._rows[place, seen] = row
         return self._rows[place, seen]
 
-    def _row_given(self, place: int, seen: dict[int, int]) -> Array:
-        """Return the law at a place given tokens anywhere, by sums of the joint law; even where they have no mass."""
+    def _conditional_row(self, place: int, seen: dict[int, int]) -> Array:
+        """Return the law at a place, given the tokens at other places, by sums of the joint law.
+
+        If those tokens have probability 0, the law is uniform.
+        """
         weights = [Fraction(0)] * self.vocab
         for text, weight in self.texts().items():
             if all(text[k] == token for k, token in seen.items()):

@@ -181,7 +181,7 @@ def _length(length: Any, vocab: int) -> int:
 
 
 def _model(law: Any, name: str) -> tuple[Callable[[Text], Array], int]:
-    """Return (a model in rationals, checked at each text, its vocabulary)."""
+    """Return (a model in rationals, its vocabulary size), its laws validated when asked for."""
     if not callable(law):
         row = _exact(law, name)
         return lambda text: row, len(row)
@@ -198,7 +198,7 @@ def _model(law: Any, name: str) -> tuple[Callable[[Text], Array], int]:
 
 
 def _exact(row: Any, name: str) -> Array:
-    """Return a law as rationals: a float is the rational that it is, and the row is divided by its sum."""
+    """Return a law as rationals: floats as the rationals that they are, divided by their sum."""
     law = check.law(row, name)
     if law.ndim != 1:
         raise ValueError(f"{name} must be one law, got shape {tuple(law.shape)}")
@@ -207,15 +207,17 @@ def _exact(row: Any, name: str) -> Array:
 
 
 def _refuse_lossy(rule: ModuleType | Stepwise, lossy: str | None, target: Joint) -> None:
-    """Raise ValueError for a rule that changes such targets, unless it is named.
+    """Raise ValueError for a rule that is lossy on such targets, unless `lossy` names it.
 
-    A target of one text is greedy: its laws are one-hot.
+    The rule is judged as it fills a text from left to right.
     """
     name = discover.name_of(rule.step if isinstance(rule, Stepwise) else rule)
     if lossy is not None and (not isinstance(lossy, str) or lossy != name):
         raise ValueError(f"lossy must be the name of the rule, {name!r}, got {check.shown(lossy)}")
     if lossy is not None:
         return
-    verdict = process_verdict(discover.find("process", "left_to_right"), rule, len(target.texts()) == 1)
+    # A target that has one text alone is greedy: its laws are one-hot.
+    is_greedy = len(target.texts()) == 1
+    verdict = process_verdict(discover.find("process", "left_to_right"), rule, is_greedy)
     if not verdict.lossless:
         raise ValueError(f"rule {name!r} is lossy ({verdict.reason}); ask for it by name: lossy={name!r}")

@@ -138,7 +138,10 @@ def output_law(
 def _validated(
     p: Array, q: Array, rule: Rule, num_drafts: int | Draws, scheme: str | None, params: Mapping[str, Any] | None
 ) -> tuple[ModuleType, Array, Array, int | Draws, sparse.Union | None]:
-    """Return the validated rule, p, q, number of drafts, and the union of vocabularies of sparse laws."""
+    """Validate the arguments; return (rule, p, q, number of drafts, union).
+
+    Two sparse laws become rows over the tokens of either, which `union` lists; else it is None.
+    """
     p, q, union = step_rows(p, q, rule)
     p, q = check.pair(p, q)
     count = candidates(num_drafts, scheme, q)

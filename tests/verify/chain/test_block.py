@@ -140,7 +140,7 @@ def test_what_underflows_costs_no_more_than_it_was(vocab: int, gamma: int) -> No
         lost = []
         for seed in range(6):
             models = [table.__getitem__ for table in tables(vocab, gamma, seed)]
-            less = exact_chain._of_models(SimpleNamespace(advance=flushed), *models, gamma)
+            less = exact_chain._tau_of_models(SimpleNamespace(advance=flushed), *models, gamma)
             lost.append(expected_tokens(*models, gamma=gamma, rule="block") - less)
         assert 0 <= min(lost) <= max(lost) <= floor * gamma
         assert max(lost) > 0 or floor < Fraction(1, 2)
