@@ -41,7 +41,7 @@ class Uniform:
         self._fork, self._place, self._scale = fork, place, scale
 
     def __mul__(self, factor: Any) -> Uniform:
-        if _several(factor):
+        if _is_array(factor):
             return NotImplemented
         number = _number(factor)
         scale = number if self._scale is ONE else self._scale * number
@@ -52,7 +52,7 @@ class Uniform:
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Uniform:
-        if _several(divisor):
+        if _is_array(divisor):
             return NotImplemented
         if _number(divisor) <= 0:
             raise ValueError(f"a forking uniform was divided by {divisor}; divisors must be positive")
@@ -64,19 +64,20 @@ class Uniform:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __rtruediv__ = _refuse
 
-    def _below(self, bound: Any) -> bool:
+    def _is_below(self, bound: Any) -> bool:
         """Return whether scale * u < bound, forking if the cell holds both answers."""
-        # The uniform itself, as searchsorted asks of its first key.
+        # NumPy's searchsorted compares its first key with itself: then the scales decide.
         if isinstance(bound, Uniform) and bound._place == self._place:
             return self._scale < bound._scale
         if not self._scale:
             return bool(bound > 0)
-        # Most comparisons of fresh uniforms are decided without a division.
+        # A bound outside [0, scale) decides for a uniform that no comparison has cut: no division.
         cut, cell = _number(bound), self._fork.box[self._place]
         if cell is WHOLE and (cut.numerator <= 0 or cut >= self._scale):
             return cut.numerator > 0
 
-        # The cell lies on one side of the cut, or is split there: this run goes on below it.
+        # u < bound / scale, the cut. The cell of u lies on one side of it, or is split there, and
+        # this run goes on below it.
         cut = cut if self._scale is ONE else cut / self._scale
         if cut <= cell[0]:
             return False
@@ -85,22 +86,22 @@ class Uniform:
         return True
 
     def __lt__(self, bound: Any) -> bool:
-        return NotImplemented if _several(bound) else self._below(bound)
+        return NotImplemented if _is_array(bound) else self._is_below(bound)
 
     def __ge__(self, bound: Any) -> bool:
-        return NotImplemented if _several(bound) else not self._below(bound)
+        return NotImplemented if _is_array(bound) else not self._is_below(bound)
 
     def __le__(self, bound: Any) -> bool:
         # At a positive scale <= differs from < on a set of measure zero.
-        if _several(bound):
+        if _is_array(bound):
             return NotImplemented
-        return bool(bound >= 0) if self._scale == 0 else self._below(bound)
+        return bool(bound >= 0) if self._scale == 0 else self._is_below(bound)
 
     def __gt__(self, bound: Any) -> bool:
-        return NotImplemented if _several(bound) else not self <= bound
+        return NotImplemented if _is_array(bound) else not self <= bound
 
 
-def _several(value: Any) -> bool:
+def _is_array(value: Any) -> bool:
     """Return whether a value is an array of one dimension or more; NumPy wraps single numbers in 0-d arrays."""
     return isinstance(value, np.ndarray) and value.ndim > 0
 

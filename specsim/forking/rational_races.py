@@ -125,7 +125,7 @@ def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction],
     """
     if not rates:
         return ONE
-    # The bounds of the last variate by the others; constraints without it stay.
+    # Bounds (factor, place) of the last variate by the others; constraints without it stay.
     (place, rate), rest = rates[-1], dict(rates[:-1])
     lower = [(c, j) for i, c, j in constraints if i == place]
     upper = [(1 / c, i) for i, c, j in constraints if j == place]
@@ -136,26 +136,28 @@ def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction],
     highs: list[Any] = [*upper] or [None]
     for low in lows:
         for high in highs:
-            # The others lie where these two are the bounds.
+            # Where these two are the bounds: `low` exceeds the other lower bounds, the other upper
+            # bounds exceed `high`, and `high` exceeds `low`.
+            ordered = [(low, bound) for bound in lower if low and bound != low]
+            ordered += [(bound, high) for bound in upper if high and bound != high]
+            ordered += [(high, low)] if low and high else []
             implied = set(others)
-            # Pairs of which the first must exceed the second.
-            asked = [(low, bound) for bound in lower if low and bound != low]
-            asked += [(bound, high) for bound in upper if high and bound != high]
-            asked += [(high, low)] if low and high else []
-            if not all(_added(implied, large, small) for large, small in asked):
+            if not all(_add_constraint(implied, large, small) for large, small in ordered):
                 continue
-            # exp(-rate low) - exp(-rate high), each an integral over one variate fewer.
+            # exp(-rate low) - exp(-rate high), each an integral over one variate fewer; without an
+            # upper bound the second term is 0.
             for end, sign in ((low, 1), (high, -1)):
                 if end is None and sign < 0:
                     continue
-                moved = dict(rest)
+                raised = dict(rest)
                 if end is not None:
-                    moved[end[1]] += rate * end[0]
-                total += sign * _cone(frozenset(implied), tuple(moved.items())) / rate
+                    factor, other = end
+                    raised[other] += rate * factor
+                total += sign * _cone(frozenset(implied), tuple(raised.items())) / rate
     return total
 
 
-def _added(constraints: set[Constraint], large: Any, small: Any) -> bool:
+def _add_constraint(constraints: set[Constraint], large: Any, small: Any) -> bool:
     """Add the constraint large > small of two (factor, place); return False if it never holds."""
     (a, i), (b, j) = large, small
     if i == j:

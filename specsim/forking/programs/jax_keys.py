@@ -1,8 +1,8 @@
 """The stand-in for a key of `jax.random`, and the functions of JAX that take one while a script runs.
 
-Each key is drawn from once, so that its numbers are new ones. A key that serves twice is refused:
-what its numbers have in common is a matter of bits, and shows in frequencies. So is one that is
-handed to a transformation (jit, vmap, scan).
+Each key gives numbers once, so that they are independent of all others. A key that is used twice is
+refused: how its numbers depend on each other is decided by JAX's bits, which no script follows. So
+is a key that is handed to a transformation (jit, vmap, scan).
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ TRACED = ("dtype", "aval", "weak_type")
 # arguments are numbers.
 FOLLOWED = ("log", "exp", "negative", "argmax", "searchsorted")
 TRANSFORMED = "a key that is handed to jax.jit, vmap, scan or another transformation"
+# A function of JAX.
+Function = Callable[..., Any]
 # What a key is used for.
 DRAWN, SPLIT = "drawn", "split"
 
 
 class Keys:
-    """An array of keys: each is known by the way from the first key of the call, and nothing else is known of it."""
+    """An array of keys, each known by its way: number of its root key, then index in each split."""
 
     def __init__(self, script: Script, ways: Array, generator: Callable[[Script], Any]) -> None:
         self._script, self._ways = script, ways
@@ -42,7 +44,7 @@ class Keys:
 
     @classmethod
     def fresh(cls, script: Script, generator: Callable[[Script], Any]) -> Keys:
-        """Return a key that has nothing to do with those before."""
+        """Return a new root key, independent of all keys before."""
         script.roots += 1
         return cls(script, _objects([(script.roots,)], ()), generator)
 
@@ -57,12 +59,11 @@ class Keys:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Keys:
-        part = np.empty((), dtype=object)
-        held = self._ways[index]
-        if isinstance(held, np.ndarray):
-            return Keys(self._script, held, self._generator)
-        part[()] = held
-        return Keys(self._script, part, self._generator)
+        ways = self._ways[index]
+        # A single way is a tuple: wrap it in an array of no axis.
+        if not isinstance(ways, np.ndarray):
+            ways = _objects([ways], ())
+        return Keys(self._script, ways, self._generator)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -78,16 +79,16 @@ class Keys:
     def split(self, num: Any = 2) -> Keys:
         """jax.random.split"""
         shape = tuple(num) if isinstance(num, tuple | list) else (int(num),)
-        way = self._used(SPLIT)
+        way = self._use(SPLIT)
         return Keys(self._script, _objects([(*way, i) for i in range(int(np.prod(shape)))], shape), self._generator)
 
     def fold_in(self, data: Any) -> Keys:
         """jax.random.fold_in, whose keys are those of `split`"""
-        return Keys(self._script, _objects([(*self._used(SPLIT), int(data))], ()), self._generator)
+        return Keys(self._script, _objects([(*self._use(SPLIT), int(data))], ()), self._generator)
 
     def uniform(self, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, **more: Any) -> Any:
-        """jax.random.uniform on [0, maxval); a `minval` that keeps a logarithm finite is no other law"""
-        self._drawn("uniform", dtype, more)
+        """jax.random.uniform on [0, maxval); a negligible `minval` counts as 0"""
+        self._draw("uniform", dtype, more)
         if np.ndim(minval) or np.ndim(maxval) or not 0 <= minval <= NEGLIGIBLE or not maxval > 0:
             self._script.refuse(f"jax.random.uniform on [{minval}, {maxval})")
         made = Uniforms.fresh(self._script, _shape(shape), LIBRARY)
@@ -95,7 +96,7 @@ class Keys:
 
     def exponential(self, shape: Any = (), dtype: Any = None, **more: Any) -> Any:
         """jax.random.exponential"""
-        self._drawn("exponential", dtype, more)
+        self._draw("exponential", dtype, more)
         return Exponentials.fresh(self._script, _shape(shape), LIBRARY)
 
     def gumbel(self, shape: Any = (), dtype: Any = None, **more: Any) -> Any:
@@ -106,20 +107,21 @@ class Keys:
     def categorical(self, logits: Any, axis: int = -1, shape: Any = None, **more: Any) -> Any:
         """jax.random.categorical: a draw for every row of logits"""
         more.pop("mode", None)
-        self._drawn("categorical", None, more)
+        self._draw("categorical", None, more)
         rows = np.moveaxis(numbers(self._script, logits), axis, -1)
         batch = rows.shape[:-1] if shape is None else _shape(shape)
         rows = np.broadcast_to(rows, (*batch, rows.shape[-1]))
         top = rows.max(axis=-1, keepdims=True)
         top[np.isneginf(top)] = 0.0
         weights = np.exp(rows - top)
-        weights[..., 0] = np.where(weights.any(axis=-1), weights[..., 0], 1.0)  # the first of equals
+        # Where all weights are 0, the draw is the first token, as argmax's of equal numbers.
+        weights[..., 0] = np.where(weights.any(axis=-1), weights[..., 0], 1.0)
         return self._choices(weights)
 
     def bernoulli(self, p: Any = 0.5, shape: Any = None, **more: Any) -> Any:
         """jax.random.bernoulli"""
         more.pop("mode", None)
-        self._drawn("bernoulli", None, more)
+        self._draw("bernoulli", None, more)
         chance = numbers(self._script, p).clip(0, 1)
         chance = chance if shape is None else np.broadcast_to(chance, _shape(shape))
         return self._choices(np.stack([1 - chance, chance], axis=-1)) > 0
@@ -127,7 +129,7 @@ class Keys:
     def choice(self, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, **more: Any) -> Any:
         """jax.random.choice of the entries of one array, or of 0..a-1"""
         more.pop("mode", None)
-        self._drawn("choice", None, more)
+        self._draw("choice", None, more)
         entries = np.arange(int(a)) if np.ndim(a) == 0 else np.asarray(a)
         if entries.ndim != 1 or axis != 0 or not (replace or shape in ((), (1,))):
             self._script.refuse("jax.random.choice without replacement, or from an array of more than one axis")
@@ -135,29 +137,33 @@ class Keys:
         return in_library(entries, LIBRARY)[self._choices(np.broadcast_to(weights, (*_shape(shape), len(entries))))]
 
     def _choices(self, weights: Array) -> Any:
-        """A draw from every row of weights."""
+        """Return a draw from every row of weights."""
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any(axis=-1).all()):
             self._script.refuse("a draw from weights that are not finite, non-negative and positive somewhere")
-        out = np.zeros(weights.shape[:-1], dtype=np.int64)
-        for index in np.ndindex(*out.shape):
-            out[index] = self._script.choose(weights[index].tolist())
-        return in_library(out, LIBRARY)
+        drawn = np.zeros(weights.shape[:-1], dtype=np.int64)
+        for index in np.ndindex(*drawn.shape):
+            drawn[index] = self._script.choose(weights[index].tolist())
+        return in_library(drawn, LIBRARY)
 
-    def _drawn(self, name: str, dtype: Any, more: dict[str, Any]) -> None:
-        """This key has given its numbers."""
+    def _draw(self, name: str, dtype: Any, more: dict[str, Any]) -> None:
+        """Note that the key gives its numbers; refuse options and types that are not followed."""
         if more:
             self._script.refuse(f"jax.random.{name} with {', '.join(more)}")
         if dtype is not None and np.dtype(dtype).name in LOW:
             self._script.refuse(f"jax.random.{name} of {np.dtype(dtype).name}")
-        self._used(DRAWN)
+        self._use(DRAWN)
 
-    def _used(self, how: str) -> Any:
-        """The way to this key, which is used up; it may be split again, as that gives the same keys."""
+    def _use(self, how: str) -> Any:
+        """Return the way to this key, and note its use; refuse a second use.
+
+        A key may be split again, since that gives the same keys.
+        """
         if self._ways.ndim:
             self._script.refuse("an array of keys in the place of a key")
         way = self._ways[()]
-        before = self._script.keys.get(way, how)
-        if (before == DRAWN and way in self._script.keys) or before != how:
+        earlier = self._script.keys.get(way)
+        is_split_again = earlier == how == SPLIT
+        if earlier is not None and not is_split_again:
             self._script.refuse("a key that is used twice")
         self._script.keys[way] = how
         return way
@@ -183,13 +189,13 @@ def replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
     for name in dir(jax.random):
         original = getattr(jax.random, name)
         if name[0].islower() and callable(original):
-            yield jax.random, name, _of_key(script, name, original)
+            yield jax.random, name, _wrapped_for_keys(script, name, original)
     for name in FOLLOWED:
-        yield jax.numpy, name, _of_number(script, name, getattr(jax.numpy, name))
+        yield jax.numpy, name, _wrapped_for_numbers(script, name, getattr(jax.numpy, name))
 
 
-def _of_key(script: Script, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of `jax.random` of that name, followed where its first argument is a stand-in."""
+def _wrapped_for_keys(script: Script, name: str, original: Function) -> Function:
+    """Return the function `name` of `jax.random`; with `Keys` as key it calls their method."""
 
     @functools.wraps(original)
     def call(*args: Any, **named: Any) -> Any:
@@ -205,8 +211,8 @@ def _of_key(script: Script, name: str, original: Callable[..., Any]) -> Callable
     return call
 
 
-def _of_number(script: Script, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of `jax.numpy` of that name, followed where an argument is a stand-in."""
+def _wrapped_for_numbers(script: Script, name: str, original: Function) -> Function:
+    """Return the function `name` of `jax.numpy`; of a stand-in it calls the method."""
 
     @functools.wraps(original)
     def call(*args: Any, **named: Any) -> Any:

@@ -13,6 +13,8 @@ from specsim.forking.programs.script import Script
 from specsim.forking.programs.standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
+Weights = tuple[float, ...]
+
 
 def forwards(cell: Any) -> int:
     """Return the number of the uniform u, for the number of u or of 1 - u."""
@@ -156,16 +158,18 @@ class Race(StandIn):
         return winner
 
 
-@cache  # every run along a path asks again
-def _chances(run: tuple[tuple[tuple[float, ...], int], ...], weights: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the probability of every winner, after races of the same exponentials with other weights.
+# Every run along a path asks for the same chances again.
+@cache
+def _chances(earlier: tuple[tuple[Weights, int], ...], weights: Weights) -> Weights:
+    """Return the probability of each winner of a race, given (weights, winner) of earlier races.
 
-    The shares of exponentials in their sum are uniform on the simplex, and every winner cuts a part
-    off it. If rounding leaves nothing of the part, as after a winner with a floor of 1e-38, the
-    winners before are ignored: the path has less probability than a sliver.
+    All of them are races of the same exponentials, whose shares in their sum are uniform on the
+    simplex: each earlier winner leaves a part of it. Rounding may leave nothing, as after a winner
+    whose weight was a floor of 1e-38; then the path is less probable than a sliver of the simplex,
+    and the earlier winners are ignored.
     """
     part = simplices.whole(len(weights))
-    for law, winner in run:
-        part = simplices.won(part, np.array(law), winner)
+    for earlier_weights, winner in earlier:
+        part = simplices.won(part, np.array(earlier_weights), winner)
     chances = tuple(simplices.volume(simplices.won(part, np.array(weights), i)) for i in range(len(weights)))
     return chances if any(chances) else weights

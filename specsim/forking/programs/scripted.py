@@ -78,7 +78,11 @@ def replay(program: Callable[[Generator], Any], paths: Iterable[Path], *, deadli
 
 @contextlib.contextmanager
 def _script(generators: Sequence[Any] = ()) -> Iterator[Script]:
-    """Put a script in the place of all generators, and put them back; refuse if one was drawn from meanwhile."""
+    """Put a script in the place of all generators, and restore them; refuse if one was drawn from.
+
+    A generator's state changes with each draw: states before and after are compared, those of the
+    shared generators, and the marks of the program's own.
+    """
     script, before = Script(), shared_generators.states()
     shared_generators.seed(SCRAMBLED)
     mark, marks = shared_generators.states(), own_generators.marks(generators)

@@ -33,7 +33,7 @@ RANDOM = frozenset(_RANDOM.split())
 
 
 class Mode(TorchFunctionMode):
-    """Follows every call of torch while a program runs."""
+    """Intercepts every call of torch while a program runs."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
@@ -59,19 +59,19 @@ class Mode(TorchFunctionMode):
             return function(*args, **kwargs)
         # Attributes, then functions with random numbers among their arguments.
         if name in ("__get__", "__set__"):
-            return self._fact(function, args, kwargs)
-        if not self._any(args) and not (kwargs and self._any(kwargs.values())):
+            return self._attribute(function, args, kwargs)
+        if not self._has_random(args) and not (kwargs and self._has_random(kwargs.values())):
             return function(*args, **kwargs)
         known = {key: self._known(value) for key, value in kwargs.items()}
         return self._follow(name, tuple(map(self._known, args)), known)
 
-    def _any(self, values: Any) -> bool:
-        """Return whether random numbers are among the arguments, or in lists of them."""
+    def _has_random(self, values: Any) -> bool:
+        """Return whether random numbers are among the values, or in a list or tuple among them."""
         for value in values:
             if isinstance(value, torch.Tensor):
                 if self.filled and isinstance(self._known(value), StandIn):
                     return True
-            elif isinstance(value, StandIn) or (isinstance(value, list | tuple) and self._any(value)):
+            elif isinstance(value, StandIn) or (isinstance(value, list | tuple) and self._has_random(value)):
                 return True
         return False
 
@@ -88,12 +88,12 @@ class Mode(TorchFunctionMode):
             self.script.refuse("a second view of memory that holds random numbers")
         return value
 
-    def _fact(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """Return an attribute of a tensor that may hold random numbers."""
-        fact, value = function.__self__.__name__, self._known(args[0])
-        if not isinstance(value, StandIn) or fact in FACTS:
+    def _attribute(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """Return an attribute of a tensor; of random numbers only T and those in FACTS."""
+        name, value = function.__self__.__name__, self._known(args[0])
+        if not isinstance(value, StandIn) or name in FACTS:
             return function(*args, **kwargs)
-        return value.T if fact == "T" else self.script.refuse(f"tensor.{fact}")
+        return value.T if name == "T" else self.script.refuse(f"tensor.{name}")
 
     def _follow(self, name: str, args: Any, kwargs: Any) -> Any:
         """Return the stand-in that a function of torch makes of stand-ins; other functions are refused."""
@@ -121,46 +121,51 @@ class Mode(TorchFunctionMode):
         self.script.refuse(f"torch.{name} of random numbers")
 
     def _hold(self, tensor: Any, made: StandIn) -> Any:
-        """Note that a tensor holds random numbers now; a part of a tensor is refused."""
+        """Note that a tensor holds these random numbers; refuse a part of a tensor."""
         if not tensor.is_contiguous() or tensor.numel() * tensor.element_size() != tensor.untyped_storage().nbytes():
             self.script.refuse("random numbers written into a part of a tensor")
         self.filled[id(tensor)] = tensor, made
         self.stores.add(_store(tensor))
         return made
 
-    def _uniforms(self, sizes: Any, kind: Any, like: Any, kwargs: Any) -> Any:
-        """Return new random numbers of a kind and size."""
+    def _fresh(self, sizes: Any, kind: Any, like: Any) -> Any:
+        """Return new random numbers of a kind (Uniforms or Exponentials), in their standard law."""
         if like.pop("out", None) is not None or any(str(like.get("dtype")).endswith(low) for low in LOW):
             self.script.refuse("torch.rand with out=, or in half precision")
-        return kind.fresh(self.script, tuple(int(n) for n in sizes), "torch", **kwargs)
+        return kind.fresh(self.script, tuple(int(n) for n in sizes), "torch")
 
     def _rand(self, *sizes: Any, **like: Any) -> Any:
         """Follow torch.rand."""
         sizes = like.pop("size", sizes)
         nested = len(sizes) == 1 and not isinstance(sizes[0], int)
-        return self._uniforms(sizes[0] if nested else sizes, Uniforms, like, {})
+        return self._fresh(sizes[0] if nested else sizes, Uniforms, like)
 
     def _rand_like(self, tensor: Any, **like: Any) -> Any:
         """Follow torch.rand_like."""
-        return self._uniforms(tensor.shape, Uniforms, {"dtype": tensor.dtype} | like, {})
+        return self._fresh(tensor.shape, Uniforms, {"dtype": tensor.dtype} | like)
 
     def _uniform(self, tensor: Any, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **more: Any) -> Any:
         """Follow tensor.uniform_."""
-        return self._filled(tensor, Uniforms, more.get("from", low), more.get("to", high))
+        return self._fill(tensor, Uniforms, more.get("from", low), more.get("to", high))
 
     def _exponential(self, tensor: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
         """Follow tensor.exponential_."""
-        return self._filled(tensor, Exponentials, lambd)
+        return self._fill(tensor, Exponentials, lambd)
 
-    def _filled(self, tensor: Any, kind: Any, *limits: float) -> Any:
-        """Fill a tensor in place; random numbers that it holds already are drawn anew."""
-        known = self._known(tensor)
-        if isinstance(known, kind):
-            return known.redraw(*limits)
-        if isinstance(known, StandIn):
+    def _fill(self, tensor: Any, kind: Any, *law: float) -> Any:
+        """Fill a tensor in place with random numbers of a kind, and return their stand-in.
+
+        `law` has the parameters: the two limits of Uniforms, the rate of Exponentials.
+        """
+        # Numbers of this kind that the tensor holds already are drawn anew.
+        held = self._known(tensor)
+        if isinstance(held, kind):
+            return held.redraw(*law)
+        if isinstance(held, StandIn):
             self.script.refuse("another kind of random numbers in the same place")
-        made = self._uniforms(tensor.shape, kind, {"dtype": tensor.dtype}, {})
-        return self._hold(tensor, made.redraw(*limits))
+        # New numbers have their standard law: draw them again with the parameters.
+        standard = self._fresh(tensor.shape, kind, {"dtype": tensor.dtype})
+        return self._hold(tensor, standard.redraw(*law))
 
     def _multinomial(self, weights: Any, num_samples: int, replacement: bool = False, **more: Any) -> Any:
         """Follow torch.multinomial: draws from each row."""

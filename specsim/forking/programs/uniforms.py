@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,10 @@ WIDEST = 64
 
 
 class Uniforms(StandIn):
-    """factor * u, u on [0, 1); or, where `_form` is LOG, log(factor * u). The number of 1 - u is ~ that of u."""
+    """Numbers factor * u, u uniform on [0, 1); or their logarithms, where `_form` is LOG.
+
+    `_cells` holds the number by which the script knows each u; the number of 1 - u is ~ that of u.
+    """
 
     @classmethod
     def fresh(cls, script: Script, shape: tuple[int, ...], library: str) -> Uniforms:
@@ -89,7 +93,7 @@ class Uniforms(StandIn):
     __log__ = log
 
     def exp(self) -> Any:
-        """Return the numbers of logarithms."""
+        """Return factor * u, where the array holds log(factor * u)."""
         if not self._log:
             self._refuse("exponential")
         uniforms: Any = self._shaped(np.copy)
@@ -126,15 +130,15 @@ class Uniforms(StandIn):
     __trunc__ = __floor__ = __int__
 
     def _whole(self) -> Array:
-        """Return whole parts: each of 0, ..., n - 1 is as likely for n * u, if n is an integer."""
+        """Return the whole parts: of n * u, n an integer, each of 0, ..., n - 1 is as likely."""
         if self._log or (self._factor > WIDEST).any():
             self._refuse(f"rounded to an integer, of more than {WIDEST}")
         parts = np.zeros(self.shape, dtype=np.int64)
         for index in np.ndindex(*self.shape):
-            # Compare with 1, 2, ... until one is above.
+            # Count 1, 2, ... up to the first that is above the number.
             uniform = self[index]
-            reached = (bool(uniform >= n) for n in range(1, math.ceil(uniform._factor)))
-            parts[index] = sum(itertools.takewhile(bool, reached))
+            is_reached = (bool(uniform >= n) for n in range(1, math.ceil(uniform._factor)))
+            parts[index] = sum(itertools.takewhile(bool, is_reached))
         return parts
 
     def floor(self) -> Any:
@@ -150,39 +154,45 @@ class Uniforms(StandIn):
 
     neg = __neg__
 
-    def _compared(self, other: Any, answer: Callable[[float, bool, float], bool]) -> Any:
-        """Return answer(factor, whether u is below the cut, bound) for every pair, in order."""
-        # The cut of u is bound / factor; logarithms are compared by their numbers.
-        bound = numbers(self._script, other)
-        cells, factor, bound = np.broadcast_arrays(self._cells, self._factor, np.exp(bound) if self._log else bound)
+    def _compare(self, other: Any, answer: Callable[[float, bool, float], bool]) -> Any:
+        """Return the truth values of a comparison with other numbers, which broadcast.
+
+        answer(factor, is_below, bound) compares factor * u with its bound. `is_below` says whether
+        u < bound / factor, which forks the script if u may lie on either side; it is False where
+        factor is 0.
+        """
+        # log(factor * u) is compared with a number as factor * u with the number's exponential.
+        bounds = numbers(self._script, other)
+        bounds = np.exp(bounds) if self._log else bounds
+        cells, factors, bounds = np.broadcast_arrays(self._cells, self._factor, bounds)
         answers = np.zeros(cells.shape, dtype=bool)
         for index in np.ndindex(*cells.shape):
-            scale, limit = float(factor[index]), float(bound[index])
+            cell, factor, bound = int(cells[index]), float(factors[index]), float(bounds[index])
             # Every comparison with NaN is False.
-            if np.isnan(limit):
+            if np.isnan(bound):
                 continue
-            if forwards(cells[index]) in self._script.races:
+            if forwards(cell) in self._script.races:
                 self._refuse("compared after a race")
-            below = scale > 0 and self._script.below(int(cells[index]), limit / scale)
-            answers[index] = answer(scale, below, limit)
+            is_below = factor > 0 and self._script.below(cell, bound / factor)
+            answers[index] = answer(factor, is_below, bound)
         # The answers are an array of the library of either operand.
         library = "torch" if is_tensor(other) else self._library
         if library in ("torch", "jax"):
             return in_library(answers, library)
         return bool(answers) if answers.ndim == 0 else answers
 
-    # At a positive scale < and <= differ on a set of measure zero.
+    # Where factor > 0, < and <= differ on a set of measure zero.
     def __lt__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: below if scale else limit > 0)
+        return self._compare(other, lambda factor, is_below, bound: is_below if factor else bound > 0)
 
     def __le__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: below if scale else limit >= 0)
+        return self._compare(other, lambda factor, is_below, bound: is_below if factor else bound >= 0)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: not below if scale else limit < 0)
+        return self._compare(other, lambda factor, is_below, bound: not is_below if factor else bound < 0)
 
     def __ge__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: not below if scale else limit <= 0)
+        return self._compare(other, lambda factor, is_below, bound: not is_below if factor else bound <= 0)
 
     def _place(self, cuts: Any, right: bool) -> Any:
         """Return how many of the ascending cuts lie below each uniform, as searchsorted does."""
@@ -193,8 +203,9 @@ class Uniforms(StandIn):
         for index in np.ndindex(*self.shape):
             row = rows if rows.ndim == 1 else rows[index[:-1]]
             uniform = self[index]
-            above = (bool(np.asarray(uniform >= cut if right else uniform > cut)) for cut in row)
-            places[index] = sum(itertools.takewhile(bool, above))
+            passes = operator.ge if right else operator.gt
+            is_passed = (bool(np.asarray(passes(uniform, cut))) for cut in row)
+            places[index] = sum(itertools.takewhile(bool, is_passed))
         library = "torch" if is_tensor(cuts) else self._library
         if library in ("torch", "jax"):
             return in_library(places, library)
