@@ -97,7 +97,7 @@ def _lines(points: Sequence[Point]) -> list[Line]:
         key = scheme, tuple((point.num_drafts, round(point.value, 9)) for point in curve)
         names.setdefault(key, []).append(rule or "optimum")
         errors.setdefault(key, [point.error for point in curve])
-    # One line for each, with the band of its error.
+    # One line for each, with the band of its error; equal curves share it.
     lines = []
     for key, same in names.items():
         scheme, places = key
@@ -209,7 +209,10 @@ def acceptance_curves(
 
 
 def _drawn(rules: Sequence[Rule] | None) -> list[ModuleType]:
-    """The rules that have a curve: the argument's, or all lossless ones; a lossy rule pays for its acceptance."""
+    """Return the rules that get a curve: those named, or by default all that are lossless.
+
+    A lossy rule buys its acceptance with bias, which the curve does not show.
+    """
     if rules is None:
         return [rule for rule in discover.rules("step").values() if not discover.facts(rule).bias]
     if isinstance(rules, (str, Path, ModuleType)) or not isinstance(rules, Sequence):
@@ -227,7 +230,11 @@ def _accepted(
     seed: int,
     tell: Callable[[int], None],
 ) -> tuple[float, float]:
-    """Mean acceptance over the rows, and its error: exact if the rule or an enumeration allows, else sampled."""
+    """Return the mean acceptance over the rows, and the half-width of its 99 % interval.
+
+    It is exact, with error 0, if the rule states its acceptance or its drafts can be enumerated;
+    else drafts are sampled.
+    """
     law = distinct.draws(q, num_drafts, DRAWS) if scheme == "distinct" else num_drafts
     is_stated = discover.facts(rule).acceptance
     try:

@@ -67,8 +67,8 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     >>> [float(optimal_acceptance(p, q, num_drafts=2, scheme=s).round(3)) for s in ("iid", "without_replacement")]
     [0.69, 0.793]
     """
-    p, q, count, _ = _front_door(p, q, num_drafts, scheme)
-    value = _bound(scheme, "value")
+    p, q, count, _ = _validated(p, q, num_drafts, scheme)
+    value = _scheme_function(scheme, "value")
     if value is not None:
         return arrays.at_most(value(p, q, count), 1)
     best = _best(scheme, p, q, count)
@@ -126,16 +126,19 @@ def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "i
     >>> best.plan.round(3).tolist()  # of each token's mass, the smaller of p and plan can be accepted: 0.69
     [0.19, 0.3, 0.51]
     """
-    p, q, count, union = _front_door(p, q, num_drafts, scheme)
+    p, q, count, union = _validated(p, q, num_drafts, scheme)
     best = _best(scheme, p, q, count)
     return best._replace(certificate=sparse.law(union, best.certificate), plan=sparse.law(union, best.plan))
 
 
-def _front_door(
+def _validated(
     p: Array, q: Array, num_drafts: int | Draws, scheme: str
 ) -> tuple[Array, Array, int | Draws, sparse.Union | None]:
-    """Validate; return broadcast rows, K or the law of N, and the tokens of sparse rows' places."""
-    # K is a number, or the law of a random number of distinct drafts.
+    """Validate the arguments; return (p, q, K or the law of N, union), p and q broadcast.
+
+    Two sparse laws become rows over the tokens of either, which `union` lists; else it is None.
+    """
+    # The number of drafts is K, or random: N distinct drafts of a given law.
     law_of_n = scheme == "distinct" and isinstance(num_drafts, Draws)
     if not law_of_n:
         num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
@@ -154,7 +157,7 @@ def _front_door(
 
 def _best(scheme: str, p: Array, q: Array, count: int | Draws) -> Optimum:
     """The optimum, or an upper bound where the method may be off; no probability is above 1."""
-    best: Optimum = _bound(scheme, "optimum")(p, q, count)
+    best: Optimum = _scheme_function(scheme, "optimum")(p, q, count)
     if check.concrete(best.error) and bool(array_namespace(p).any(best.error > SURE)):
         value = best.value + best.error
         best = best._replace(value=array_namespace(p).where(value < 1, value, 1)[()], status="upper bound")
@@ -162,10 +165,11 @@ def _best(scheme: str, p: Array, q: Array, count: int | Draws) -> Optimum:
 
 
 @lru_cache
-def _bound(scheme: str, name: str) -> Any:
-    """The function of the scheme's file in `schemes`, or the minimum over all sets of tokens.
+def _scheme_function(scheme: str, name: str) -> Any:
+    """The function `value` or `optimum` of a scheme, from its file in the folder `schemes`.
 
-    A file without `value` has a method with an error, which only its `optimum` returns.
+    A scheme without a file gets that of `_subsets`, which tries all sets of tokens. The name
+    "value" gives None where the file has `optimum` alone, whose result has an error, too.
     """
     if scheme in {m.name for m in pkgutil.iter_modules(schemes.__path__)}:
         return getattr(importlib.import_module(f"{schemes.__name__}.{scheme}"), name, None)

@@ -171,8 +171,7 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
     if vocab**gamma > MAX_TEXTS:
         raise ValueError(f"{vocab}^{gamma} texts are too many to compare (more than {MAX_TEXTS}); use a smaller gamma")
     # Level by level: laws of all texts of this length, and the optimal acceptance of one of them.
-    p: list[Any] = [1]
-    q: list[Any] = [1]
+    p, q = list[Any]([1]), list[Any]([1])
     for _ in range(gamma):
         laws = [rows(text) for text in texts]
         p, q = ([m * v for m, law in zip(w, laws, strict=True) for v in law[i]] for i, w in enumerate((p, q)))
@@ -182,7 +181,7 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
 
 
 def _rows(target: Model | Array, draft: Model | Array) -> Rows:
-    """Function that returns the laws of target and draft after a prefix; the arguments are validated."""
+    """Validate the models; return the function from a prefix to the laws of target and draft."""
     laws = check.models_or_laws(target, draft)
     return check.models(target, draft) if laws is None else lambda text: laws
 
@@ -227,9 +226,9 @@ def _solve(known: _Texts, chosen: Array, mass: Array, solver: str) -> PathOptimu
     flows, (_, price) = solved(
         "path_optimum", solver, len(columns), depth[stop.text], lambda w: [once @ w == mass, limit @ w <= 0]
     )
-    # Round the solver's answer to a feasible one, and its prices to a bound that is proved.
+    # Round the solver's answer to a feasible one, and its prices (0 of the empty text) to a proof.
     flows = _feasible(flows, known, depth, reach, mass, stop)
-    price = np.append(0, np.maximum(price, 0))  # nothing limits the empty text
+    price = np.append(0, np.maximum(price, 0))
     value, dual = depth[stop.text] @ flows, _proved(price, known, depth, mass, stop)
     return PathOptimum(float(value), float(dual), dict(zip(known.texts, price.tolist(), strict=True)))
 
@@ -250,7 +249,7 @@ def _ancestors(parent: Array, longest: int) -> Array:
 
 
 def _places_to_stop(ancestors: Array, chosen: Array) -> _Stops:
-    """Every prefix of one of a multiset's paths, once."""
+    """Return the places to stop of each multiset: every prefix of one of its paths, once."""
     prefixes = np.sort(np.concatenate([w[chosen] for w in ancestors], axis=-1), axis=-1)
     owner, place = (np.diff(prefixes, axis=-1, prepend=-1) > 0).nonzero()
     return _Stops(owner, prefixes[owner, place])
@@ -259,41 +258,43 @@ def _places_to_stop(ancestors: Array, chosen: Array) -> _Stops:
 def _reach(ancestors: Array, text: Array) -> Any:
     """Sparse 0-1 matrix (texts, variables): 1 where the text is a prefix of the stopping place."""
     passed = ancestors[:, text]
-    fresh = np.concatenate([np.ones((1, len(text)), dtype=bool), passed[1:] != passed[:-1]])  # () is its own parent
+    # Count each ancestor once: the empty text is its own parent.
+    fresh = np.concatenate([np.ones((1, len(text)), dtype=bool), passed[1:] != passed[:-1]])
     columns = np.broadcast_to(np.arange(len(text)), passed.shape)[fresh]
     return sparse.csr_array((np.ones(len(columns)), (passed[fresh], columns)), shape=(ancestors.shape[1], len(text)))
 
 
 def _proved(price: Array, known: _Texts, depth: Array, mass: Array, stop: _Stops) -> Any:
-    """The bound that prices prove: the mean over multisets of the largest g at a place to stop."""
+    """The bound that prices prove: the mean over multisets of the largest g, `worth`, at a stop."""
     worth = np.where(depth > 0, 1 - price, 0) + np.bincount(known.parent, known.p * price, len(depth))
-    for text in range(1, len(depth)):  # parents come first
+    for text in range(1, len(depth)):
         worth[text] += worth[known.parent[text]]
     first = np.flatnonzero(np.diff(stop.owner, prepend=-1))
     return mass @ np.maximum.reduceat(worth[stop.text], first)
 
 
 def _feasible(flows: Array, known: _Texts, depth: Array, reach: Any, mass: Array, stop: _Stops) -> Array:
-    """Flows that obey the target exactly: where a text is passed too often, the excess stops at its parent instead."""
+    """Return flows that obey every limit: what exceeds a text's limit stops at its parent instead."""
     # Scale each multiset's flows to its mass; what is missing stops at the empty text.
-    owner, where = stop
+    owner, stopped_at = stop
     total = np.bincount(owner, flows, len(mass))
     flows = flows * np.minimum(1, mass / np.where(total > 0, total, 1))[owner]
-    flows[where == 0] += mass - np.bincount(owner, flows, len(mass))
-    # Keys ascend, so that bisection finds a multiset's place to stop.
-    keys = owner * len(depth) + where
+    flows[stopped_at == 0] += mass - np.bincount(owner, flows, len(mass))
+    # One ascending key for each (multiset, text), so that bisection finds a variable.
+    keys = owner * len(depth) + stopped_at
     # Correct the texts level by level, shortest first.
     for level in range(1, depth.max() + 1):
-        # The prefix at this level of each stopping place, itself if it is shorter.
-        text = where
+        # The prefix of this length of each variable's text; the text itself if it is shorter.
+        prefix = stopped_at
         for _ in range(depth.max() - level):
-            text = np.where(depth[text] > level, known.parent[text], text)
-        # The target allows each text at most p times the mass that reaches its parent.
+            prefix = np.where(depth[prefix] > level, known.parent[prefix], prefix)
+        # Share of its flows that each text may keep: it is reached p times as often as its parent.
         reached = reach @ flows
         limit = known.p * reached[known.parent]
-        share = np.where((depth == level) & (reached > limit), limit / np.where(reached > 0, reached, 1), 1)
-        # Move the excess up to the parent.
-        up = np.searchsorted(keys, owner * len(depth) + known.parent[text])
-        moved = flows * (1 - share[text])
-        flows = flows - moved + np.bincount(up, moved, len(flows))
+        is_above = (depth == level) & (reached > limit)
+        share = np.where(is_above, limit / np.where(reached > 0, reached, 1), 1)
+        # The rest stops at the text's parent, in the same multiset.
+        parent_variable = np.searchsorted(keys, owner * len(depth) + known.parent[prefix])
+        moved = flows * (1 - share[prefix])
+        flows = flows - moved + np.bincount(parent_variable, moved, len(flows))
     return flows

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,25 +87,30 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme
     logits = np.log(q, where=q > 0, out=np.full(q.shape, -np.inf))
     means: dict[float, float] = {}
 
-    def mean(log_temperature: float) -> float:
-        """The mean optimum at a temperature, which is also recorded."""
+    def mean_optimum(log_temperature: float) -> float:
+        """Return the mean optimum at a temperature, and record it in `means`."""
         t = math.exp(log_temperature)
         draft = q if t == 1 else apply(logits, temperature=t, top_k=0, top_p=1.0, min_p=0.0)
         means[t] = float(np.mean(optimal_acceptance(p, draft, num_drafts=num_drafts, scheme=scheme)))
         return means[t]
 
-    # The best of a grid, then golden-section search around it.
+    # The best of a grid, then golden-section search around it, whose values `means` records, too.
     grid = np.log(GRID).tolist()
-    values = [mean(x) for x in grid]
+    values = [mean_optimum(x) for x in grid]
     best = int(np.argmax(values))
-    _golden_section(mean, grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    _search_golden_section(mean_optimum, grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
     # Of temperatures with equal means the one nearest to 1.
     temperature = max(means, key=lambda t: (means[t], -abs(math.log(t))))
     return BestTemperature(temperature, means[temperature], means[1.0], np.array(sorted(means.items())))
 
 
-def _golden_section(f: Any, low: float, high: float) -> None:
-    """Narrow [low, high] around a maximum of f, one value of f at a time."""
+def _search_golden_section(f: Callable[[float], float], low: float, high: float) -> None:
+    """Call f at the points of a golden-section search for its maximum in [low, high].
+
+    f records its values: nothing is returned.
+    """
+    # Inner points a < b. The end beside the lower of the two is dropped, and the other inner point
+    # serves again: one new value of f at a time.
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_a, at_b = f(a), f(b)
     for _ in range(NARROWINGS):

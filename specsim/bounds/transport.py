@@ -141,12 +141,14 @@ def optimal_coupling(
         raise ValueError("give either q or draft_law")
     # Tuples of drafts with their probabilities, merged by their sets; then the program.
     if draft_law is not None:
-        tuples, mass = _given(draft_law, len(target), num_drafts)
+        tuples, mass = _tuples_of_table(draft_law, len(target), num_drafts)
     else:
-        tuples, mass = _drawn(q, len(target), 1 if num_drafts is None else num_drafts, scheme)
+        count = 1 if num_drafts is None else num_drafts
+        tuples, mass = _tuples_of_scheme(q, len(target), count, scheme)
     sets, mass = _merged(tuples, mass, len(target))
-    instead = _instead("" if draft_law is not None else scheme, num_drafts or 1)
-    _fits(int((sets >= 0).sum()), MAX_FLOWS, f"{(sets >= 0).sum()} flows from sets of drafts to tokens", instead)
+    instead = _remedy("" if draft_law is not None else scheme, num_drafts or 1)
+    num_flows = int((sets >= 0).sum())
+    _require_size(num_flows, MAX_FLOWS, f"{num_flows} flows from sets of drafts to tokens", instead)
     return _solve(target, sets, mass, solver)
 
 
@@ -191,7 +193,7 @@ def _bound(p: Array, sets: Array, mass: Array, price: Array) -> tuple[float, Arr
     return float(mass.sum() + min(slack.min(), 0)), rank[:-1] <= last
 
 
-def _drawn(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, Array]:
+def _tuples_of_scheme(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, Array]:
     """Tuples (n, K) of a scheme and their probabilities (n,), over the support of q."""
     scheme_module = discover.find("draft", scheme)
     count: Any = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
@@ -208,7 +210,8 @@ def _drawn(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, A
         count = Draws(draws.least, draws.extra, length)
     # All tuples in blocks, in the order of their digits; those of probability 0 are left out.
     base = len(support) + pads
-    _fits(base**length, MAX_TUPLES, f"{base}^{length} draft tuples", _instead(scheme, num_drafts))
+    instead = _remedy(scheme, num_drafts)
+    _require_size(base**length, MAX_TUPLES, f"{base}^{length} draft tuples", instead)
     step = max(CELLS // base, 1)
     blocks = []
     for start in range(0, base**length, step):
@@ -220,8 +223,8 @@ def _drawn(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, A
     return np.where(tuples < 0, -1, support[tuples]), mass
 
 
-def _given(draft_law: Array, vocab: int, num_drafts: int | None) -> tuple[Array, Array]:
-    """The tuples of a table (V,) * K and their probabilities."""
+def _tuples_of_table(draft_law: Array, vocab: int, num_drafts: int | None) -> tuple[Array, Array]:
+    """Tuples (n, K) of positive probability in a table (V,) * K, and their probabilities (n,)."""
     table = _host(check.real_values(draft_law, "draft_law", 0, 1))
     if not table.ndim or set(table.shape) != {vocab}:
         raise ValueError(f"draft_law has shape {table.shape}; with {vocab} tokens every axis must have {vocab} entries")
@@ -233,13 +236,13 @@ def _given(draft_law: Array, vocab: int, num_drafts: int | None) -> tuple[Array,
     return tuples, table[tuple(tuples.T)]
 
 
-def _fits(size: int, limit: int, what: str, instead: str) -> None:
-    """ValueError if a size of the program is above its limit."""
+def _require_size(size: int, limit: int, what: str, instead: str) -> None:
+    """Raise ValueError, with the remedy `instead`, if a size of the program is above its limit."""
     if size > limit:
         raise ValueError(f"the transport program over {what} is too large (at most {limit}); {instead}")
 
 
-def _instead(scheme: str, num_drafts: Any) -> str:
+def _remedy(scheme: str, num_drafts: Any) -> str:
     """The remedy for a program that is too large: a closed form, if one is known."""
     if scheme in ("independent", ""):
         return "give fewer tokens or drafts"
@@ -269,8 +272,11 @@ def _merged(tuples: Array, mass: Array, vocab: int) -> tuple[Array, Array]:
 
 
 def _sets(tuples: Array, vocab: int, width: int) -> Array:
-    """The set of each tuple, ascending, filled up with `vocab`; tuples may hold -1 for no draft."""
-    # Sort; a token that stands twice becomes `vocab` and is sorted to the end.
+    """The set of tokens of each tuple, ascending, filled up with `vocab` to the width.
+
+    A tuple has -1 for no draft. Of 5 tokens, with width 3: (2, 0, 2) gives (0, 2, 5), and (1, -1) gives (1, 5, 5).
+    """
+    # Sort; a token that occurs twice becomes `vocab` and is sorted to the end.
     tokens = np.sort(np.where(tuples < 0, vocab, tuples), axis=-1)
     again = np.concatenate([np.zeros_like(tokens[..., :1], dtype=bool), tokens[..., 1:] == tokens[..., :-1]], axis=-1)
     sets = np.sort(np.where(again, vocab, tokens), axis=-1)[..., :width]
@@ -279,5 +285,8 @@ def _sets(tuples: Array, vocab: int, width: int) -> Array:
 
 
 def _keys(sets: Array, vocab: int) -> Array:
-    """One integer for each set."""
+    """One integer for each set (..., width): its tokens are the digits in base V + 1.
+
+    Both -1 and V, which fill up a set, become the digit V.
+    """
     return np.where(sets < 0, vocab, sets) @ (vocab + 1) ** np.arange(sets.shape[-1])[::-1]

@@ -67,7 +67,7 @@ def network_simplex(p: Array, q: Array, num_drafts: int) -> float:
     """Optimal transport from sets of drafts to tokens at cost 1 for a token outside the set, by POT."""
     import ot
 
-    sets, mass = transport._merged(*transport._drawn(q, len(p), num_drafts, "iid"), len(p))
+    sets, mass = transport._merged(*transport._tuples_of_scheme(q, len(p), num_drafts, "iid"), len(p))
     cost = np.ones((len(sets), len(p) + 1))
     np.put_along_axis(cost, sets, 0, axis=-1)  # the last column takes what fills up a set
     loss, log = ot.emd2(mass / mass.sum(), p, np.ascontiguousarray(cost[:, :-1]), numItermax=10**9, log=True)

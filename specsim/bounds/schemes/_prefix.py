@@ -30,11 +30,11 @@ def value(p: Array, q: Array, count: int | Draws) -> Array:
     """The optimal acceptance (...) of broadcast rows p, q (..., V)."""
     if isinstance(count, int) and count == 1:
         return arrays.overlap(arrays.wide(p), arrays.wide(q))
-    if isinstance(count, int) and (host := _in_memory(p, q)):
+    if isinstance(count, int) and (host := _as_numpy(p, q)):
         return array_namespace(p).asarray(value(*host, count))
     if is_large(p):
         rows = np.ndindex(*p.shape[:-1])
-        lows = [_best_prefix(p[row], q[row], _of_row(count, row)).value for row in rows]
+        lows = [_best_prefix(p[row], q[row], _count_of_row(count, row)).value for row in rows]
         return 1 + np.reshape(lows, p.shape[:-1])[()]
     _, p_mass, q_mass = arrays.prefix_scan(p, q)
     return best(p_mass - inside(q_mass, count))
@@ -44,14 +44,14 @@ def optimum(p: Array, q: Array, count: int | Draws) -> Optimum:
     """The value with the set H that attains it, and the law of the winner that does (T08)."""
     if isinstance(count, int) and count == 1:
         return exact(value(p, q, 1), p < q, q)
-    if isinstance(count, int) and (host := _in_memory(p, q)):
+    if isinstance(count, int) and (host := _as_numpy(p, q)):
         return exact(*map(array_namespace(p).asarray, optimum(*host, count)[:3]))
     if is_large(p):
         low, certificate, plan = np.empty(p.shape[:-1]), np.empty(p.shape, dtype=bool), np.empty(p.shape)
         for row in np.ndindex(*p.shape[:-1]):
-            lowest = _best_prefix(p[row], q[row], _of_row(count, row))
+            lowest = _best_prefix(p[row], q[row], _count_of_row(count, row))
             low[row], certificate[row] = lowest.value, lowest.members(p.shape[-1])
-            plan[row] = _winners(p[row], q[row], _of_row(count, row))
+            plan[row] = _winners(p[row], q[row], _count_of_row(count, row))
         return exact(1 + low[()], certificate, plan)
     order, p_mass, q_mass = arrays.prefix_scan(p, q)
     slack = p_mass - inside(q_mass, count)
@@ -69,7 +69,10 @@ def inside(q_mass: Array, count: int | Draws) -> Array:
 
 
 def best(slack: Array) -> Array:
-    """1 + the least p(H) - Pr[all in H]; slack (..., V): the difference for all prefixes H, but 0 for the empty one."""
+    """1 + the least p(H) - Pr[all in H], from the differences of all prefixes H but the empty one.
+
+    `slack` (..., V) has these; the difference of the empty prefix is 0.
+    """
     xp = array_namespace(slack)
     low = xp.min(slack, axis=-1)
     return 1 + xp.where(low < 0, low, 0 * low)
@@ -88,8 +91,11 @@ def is_large(p: Array) -> bool:
     return isinstance(p, np.ndarray) and not arrays.is_exact(p) and p.shape[-1] > LONG
 
 
-def _in_memory(p: Array, q: Array) -> tuple[Array, Array] | None:
-    """Long rows of torch on the CPU, as NumPy arrays; None for others. torch has no bins, and takes long to sort."""
+def _as_numpy(p: Array, q: Array) -> tuple[Array, Array] | None:
+    """Return long rows of torch on the CPU as NumPy arrays, else None.
+
+    NumPy sorts them faster, and bins them instead where it can.
+    """
     laws = (p, q)
     if p.shape[-1] <= LONG or not all(is_torch_array(w) for w in laws):
         return None
@@ -104,8 +110,8 @@ def _winners(p: Array, q: Array, count: int | Draws) -> Array:
     return optimal.winners(optimal.prepare(p, q, count))
 
 
-def _of_row(count: int | Draws, row: tuple[int, ...]) -> int | Draws:
-    """K, or the law of N for one row."""
+def _count_of_row(count: int | Draws, row: tuple[int, ...]) -> int | Draws:
+    """Return K, or the law of N at the index `row` of the batch."""
     if isinstance(count, int):
         return count
     least, extra = (v[row] if np.ndim(v) else v for v in (count.least, count.extra))

@@ -29,7 +29,8 @@ from specsim.types import Array
 EXACT_TOKENS = 12
 # Largest error where the number of nodes can follow q; in a shorter float, its precision.
 TOLERANCE = 1e-13
-# Under jit it cannot: nodes for this much mass outside the K - 1 likeliest tokens.
+# Under jit the number of nodes cannot follow q: there are enough of them for this much mass outside
+# the K - 1 likeliest tokens.
 TRACED = 1e-8
 # Nodes x rows x tokens that are worked on at a time: temporaries stay in cache.
 CELLS = 2**18
@@ -43,8 +44,9 @@ def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
     if num_drafts == 1:
         return _prefix.optimum(p, q, 1)
     if arrays.is_exact(p) and num_drafts > 2:
-        return _of_all_sets(p, q, num_drafts)
-    # Values of all prefixes of the order of p/q. With at most K tokens in q all are drafted, and the sum is not needed.
+        return _optimum_by_all_sets(p, q, num_drafts)
+    # Values of all prefixes of the order of p/q. If q has at most K tokens, `few`, then all of them
+    # are drafted, and the sum is not needed.
     order, p_mass, _ = arrays.prefix_scan(p, q)
     p, q = arrays.wide(p), arrays.wide(q)
     q = q / xp.sum(q, axis=-1, keepdims=True)
@@ -78,15 +80,20 @@ def _missed(q: Array, order: Array, num_drafts: int, nodes: int | None = None) -
 
 
 def _later(q: Array, outside: Array, num_drafts: int, nodes: int | None) -> tuple[Array, Array]:
-    """The terms 1 < j < K for the prefixes of the row q, and a bound on the error: see T15."""
-    # Limits of the float, and the time by which K tokens have come but for the tolerance.
+    """The terms 1 < j < K of all prefixes of q (..., V), and a bound on their error: see T15.
+
+    q is in the order of the prefixes, `outside` is 1 - q(H). The integral over T becomes a sum over
+    `nodes` equal steps of log T.
+    """
+    # Largest exponent and least mass of this float; and the mean number of arrivals from which on
+    # fewer than K have come with probability `tolerance` at most.
     xp, finfo = array_namespace(q), array_namespace(q).finfo(q.dtype)
     largest, least = 0.97 * math.log(float(finfo.max)), float(finfo.smallest_normal) * 2.0**20
     tolerance = max(TOLERANCE, 8 * float(finfo.eps)) / 4
     longest = _longest(num_drafts, tolerance)
     if longest >= largest:
         raise ValueError(f"num_drafts={num_drafts} without replacement is more than {q.dtype} can sum over")
-    # beyond: mass outside the 1, ..., K - 1 likeliest tokens.
+    # Mass outside the 1, ..., K - 1 likeliest tokens, not less than `least`.
     beyond = xp.cumulative_sum(xp.sort(q, axis=-1), axis=-1)[..., -num_drafts:-1]
     beyond = xp.flip(beyond, axis=-1)
     rest = xp.where(beyond > least, beyond, least)
@@ -96,7 +103,8 @@ def _later(q: Array, outside: Array, num_drafts: int, nodes: int | None) -> tupl
         end = xp.max(stop).item() if check.concrete(q) else math.log(longest / TRACED)
         nodes = math.ceil((end - start) / _widest_step(num_drafts, tolerance)) + 1
     step = (stop - start) / (nodes - 1)
-    # Sum in blocks of nodes; exponents are capped so that products stay finite.
+    # Sum in blocks of nodes. Exponents q_i T are capped so that products stay finite; `cap` is the
+    # least cap of any node.
     total, cap = 0 * q, largest + 0 * step
     width = max(1, (CELLS if isinstance(q, np.ndarray) else 32 * CELLS) // math.prod(q.shape))
     for first in range(0, nodes, width):
@@ -106,15 +114,17 @@ def _later(q: Array, outside: Array, num_drafts: int, nodes: int | None) -> tupl
         caps = xp.where(time > largest, xp.max(room, axis=-1, keepdims=True), largest)
         total = total + xp.sum(time * _short(q[..., None, :], outside[..., None, :], time, num_drafts, caps), axis=-2)
         cap = xp.minimum(cap, xp.min(caps, axis=-2))
-    # The error: of the steps, of both ends, and of the caps.
+    # The error: of the steps, of both ends, and of the caps; 1 where these bounds do not hold.
     error = _strip_error(num_drafts, step) + 3 * tolerance + 2 * (largest / cap) * xp.exp(-cap)
     sound = (beyond[..., -1:] > least) & (step <= 1) & (error < 1)
     return outside * step * total, xp.where(sound, error, 1 + 0 * error)[..., 0]
 
 
 def _short(q: Array, outside: Array, time: Array, num_drafts: int, cap: Array) -> Array:
-    """Probability that by these times (..., n, 1) none outside the prefix has come, and 1 < j < K tokens in it have."""
-    # A cap keeps the largest numbers finite: such a token has come almost surely.
+    """Probability that by these times (..., n, 1) 1 < j < K tokens of the prefix have come, no other.
+
+    A token whose exponent is at the cap, which keeps numbers finite, has come almost surely.
+    """
     xp = array_namespace(q)
     exponent = xp.minimum(q * time, cap)
     odds = xp.expm1(exponent)
@@ -153,8 +163,8 @@ def _strip_error(num_drafts: int, step: Array) -> Array:
     return xp.min(bound, axis=-1, keepdims=True)
 
 
-def _of_all_sets(p: Array, q: Array, num_drafts: int) -> Optimum:
-    """The optimum on Fractions, row by row: the least of all sets."""
+def _optimum_by_all_sets(p: Array, q: Array, num_drafts: int) -> Optimum:
+    """The optimum of rows of Fractions: the least 1 + p(H) - Pr[all drafts in H] of all sets H."""
     if p.shape[-1] > EXACT_TOKENS:
         raise ValueError(
             f"num_drafts={num_drafts} without replacement on Fractions tries all sets of at most {EXACT_TOKENS} "
