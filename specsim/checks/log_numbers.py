@@ -62,14 +62,14 @@ class Number:
         return self.value.get(ONE, Fraction(0))
 
     def __add__(self, other: Any) -> Any:
-        return self._by(other, lambda a, b: (_sum(a.value, b.value), lambda da, db: _sum(da, db)))
+        return self._combine(other, lambda a, b: (_sum(a.value, b.value), lambda da, db: _sum(da, db)))
 
     def __mul__(self, other: Any) -> Any:
         def parts(a: Number, b: Number) -> tuple[Terms, Callable[[Terms, Terms], Terms]]:
             """Return the product, and the product rule."""
             return _times(a.value, b.value), lambda da, db: _sum(_times(da, b.value), _times(a.value, db))
 
-        return self._by(other, parts)
+        return self._combine(other, parts)
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray) and other.ndim:
@@ -92,15 +92,16 @@ class Number:
     def __rsub__(self, other: Any) -> Any:
         return (-self).__add__(other)
 
-    def _by(self, factor: Any, parts: Callable[[Number, Number], Any]) -> Any:
-        """Return an operation on this and another number.
+    def _combine(self, operand: Any, parts: Callable[[Number, Number], Any]) -> Any:
+        """Return the result of an operation on this number and another one, with its gradient.
 
-        parts(a, b) returns its value, and the function from the slopes of both to its slope.
+        parts(a, b) returns the value of the result, and the function (da, db) -> its derivative.
         """
-        if not _single(factor):
+        if not _single(operand):
             return NotImplemented
-        other = Number.of(_item(factor))
+        other = Number.of(_item(operand))
         value, slope = parts(self, other)
+        # A shorter gradient ends in zeros.
         size = max(len(self.slope), len(other.slope))
         slopes, other_slopes = ((*n.slope, *[Terms()] * (size - len(n.slope))) for n in (self, other))
         return Number(value, tuple(slope(a, b) for a, b in zip(slopes, other_slopes, strict=True)))
@@ -213,7 +214,10 @@ def _inverse(number: Number) -> Number:
 
 
 def _primes(number: int) -> Iterable[int]:
-    """Yield the prime factors, by trial division, of small numbers and of powers of 2."""
+    """Yield the prime factors of a positive integer, each as often as it divides: 12 gives 2, 2, 3.
+
+    Trial division is quick enough here: the checks have small numbers and powers of 2.
+    """
     n = 2
     while n * n <= number:
         while number % n == 0:

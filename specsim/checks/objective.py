@@ -116,7 +116,10 @@ def same_on_every_backend(objective: ModuleType) -> None:
 
 
 def _expected(objective: ModuleType, p: Any, q: Any) -> Array:
-    """Return the gradient (n, V) of the sum of rows, in expectation over all tokens if they are drawn."""
+    """Return the gradient (n, V) of the sum of the rows' losses, in n V logits of q.
+
+    If the objective is sampled, it is the expectation over all tuples of n tokens.
+    """
     shape, log_q, facts = np.shape(q), log_softmax(q), discover.objective_facts(objective)
     if not facts.sampled:
         return gradient(_total(objective.loss(numbers(p), log_q)), shape)
@@ -157,7 +160,7 @@ def _zeros(whose: str) -> Iterator[tuple[str, Array, Array, Array]]:
 
 
 def _libraries() -> dict[str, Any]:
-    """Return by library a function to the loss of rows and the gradient of its sum in the logits."""
+    """Return, by name of a library, the function that computes losses and their gradient there."""
     functions: dict[str, Any] = {}
     if importlib.util.find_spec("torch"):
         functions["torch"] = _torch

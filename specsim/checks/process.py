@@ -69,7 +69,9 @@ def floats_follow_fractions(process: ModuleType) -> None:
     models = _models(7, VOCAB, LENGTH)
     for params, rule in itertools.product(discover.process_cases(process), RULES):
         configured = discover.with_params(process, params)
-        exact, floats = (_result(_run(configured, rule, models, BATCH, kind=kind)[0]) for kind in (_fractions, _floats))
+        exact, floats = (
+            _result(_run(configured, rule, models, BATCH, convert=convert)[0]) for convert in (_fractions, _floats)
+        )
         _same(floats, exact, f"{params}, {discover.name_of(rule)}: in float64", "in Fractions")
 
 
@@ -83,8 +85,8 @@ def same_on_torch(process: ModuleType) -> None:
     for params, rule in itertools.product(discover.process_cases(process), RULES):
         configured = discover.with_params(process, params)
         in_numpy, on_torch = (
-            _result(_run(configured, rule, models, BATCH, kind=kind)[0])
-            for kind in (_floats, lambda w: torch.from_numpy(_floats(w)))
+            _result(_run(configured, rule, models, BATCH, convert=convert)[0])
+            for convert in (_floats, lambda w: torch.from_numpy(_floats(w)))
         )
         _same(on_torch, in_numpy, f"{params}, {discover.name_of(rule)}: on torch", "in NumPy")
 
@@ -113,27 +115,34 @@ def _run(
     batch: int,
     *,
     first: int = 0,
-    kind: Callable[[Array], Array] = _floats,
+    convert: Callable[[Array], Array] = _floats,
 ) -> tuple[Any, list[tuple[Asked, int]]]:
-    """Return the last state of texts first, first + 1, ..., and what each call asked and added to passes."""
+    """Fill the texts number first, first + 1, ..., as a batch, by a process with a rule.
+
+    Returns the last state, and for each call of `advance` the rows that it asked for, with the
+    number of passes that it counted for the first text. `convert` makes the arrays of the run.
+    """
     # Call `advance` until all texts are filled.
     state, calls = process.start(LENGTH, batch), list[tuple[Asked, int]]()
     while (host(state.filled) < LENGTH).any():
         assert len(calls) < (LENGTH + 2) ** 2, "the texts are not filled, however often `advance` is called"
         asked, before = process.ask(state), int(host(state.passes)[0])
-        u = _keyed(state, asked, first, process.uniforms(state, rule))
-        state = process.advance(state, kind(models[asked.model].rows(asked)), rule, kind(u))
+        u = _uniforms_of_texts(state, asked, first, process.uniforms(state, rule))
+        state = process.advance(state, convert(models[asked.model].rows(asked)), rule, convert(u))
         calls.append((asked, int(host(state.passes)[0]) - before))
     return state, calls
 
 
-def _keyed(state: Any, asked: Asked, first: int, count: int) -> Array:
-    """Return uniforms (b, n) by text, places filled, passes, and what is asked: in any company the same."""
+def _uniforms_of_texts(state: Any, asked: Asked, first: int, count: int) -> Array:
+    """Return uniforms (b, n) for the next call, which a text has alone as well as in a batch.
+
+    They are seeded by the text's number, its filled places, its passes and what it asks for.
+    """
     uniforms = np.empty((len(state.filled), count))
     for i, (filled, passes) in enumerate(zip(host(state.filled), host(state.passes), strict=True)):
-        place = 1 + int(asked.places[i, 0]) if asked.places.shape[1] else 0
-        key = [first + i, int(filled), int(passes), int(asked.model == "draft"), place]
-        uniforms[i] = np.random.default_rng(key).random(count)
+        first_place = 1 + int(asked.places[i, 0]) if asked.places.shape[1] else 0
+        seed = [first + i, int(filled), int(passes), int(asked.model == "draft"), first_place]
+        uniforms[i] = np.random.default_rng(seed).random(count)
     return uniforms
 
 

@@ -127,7 +127,10 @@ def _enumerated(
     counts: tuple[int | Draws, ...],
     place: int,
 ) -> Enumerated:
-    """Return the rule on one grid, by its functions: where one is patched, the grid is enumerated anew."""
+    """Return the law and the hits of a rule on the grid number `place`, summed over all drafts.
+
+    Results are cached by the rule's functions, not its module: a patched function gets its own.
+    """
     case = _grids(drawn_by, counts)[place]
     tuples = draft_tuples(case.p.shape[-1], case.num_drafts, case.p.shape[:-1])
     p, q = case.p[:, None], case.q[:, None]
@@ -181,7 +184,10 @@ def _compared(
     whole: bool,
     libraries: tuple[str, ...],
 ) -> backends.Compared:
-    """Return the comparison for a rule's functions, and the libraries that there are."""
+    """Return how the tokens of a rule compare on every library, or raise AssertionError.
+
+    Results are cached by the rule's functions and by the libraries that are installed.
+    """
     p, q, rng = backends.laws(VOCAB, ROWS, seed=num_drafts.limit if isinstance(num_drafts, Draws) else num_drafts)
     x, u = drafted(scheme, q, num_drafts, rng), rng.random((ROWS, count))
     return backends.assert_same(lambda p, q, x, u: verify(prepare(p, q, num_drafts), x, u), p, q, x, u, whole=whole)

@@ -77,13 +77,13 @@ def sampler_is_transition(rule: ModuleType) -> None:
             target = tables(vocab, 2, 0)[0].__getitem__
             for tree, q, _ in drawn_trees(tables(vocab, 2, 0)[1].__getitem__, shape, scheme):
                 forked_is_transition(rule, along(target, tree), q, tree, f"{scheme} {shape} V={vocab}")
-        # Of siblings whose residual lasts, some trees.
+        # Some trees of siblings whose residual lasts.
         for siblings in (3, 4):
             if scheme not in ("paths", "beam", "deterministic") and draws(scheme, siblings):
                 target, trees = lasting_siblings(scheme, siblings)
                 for tree, q, _ in trees[:: -(-len(trees) // LASTING_TREES)]:
                     forked_is_transition(rule, along(target, tree), q, tree, f"{scheme}, {siblings} siblings")
-        # Of three levels some trees, since all of them have too many runs; on two tables where
+        # Some trees of three levels, since all of them take too many runs; on two tables where
         # little is certain.
         for shape, seed in itertools.product(deep_shapes(scheme), (6, 7)):
             target, draft = (table.__getitem__ for table in tables(3, 3, seed))
@@ -117,13 +117,16 @@ def reductions(rule: ModuleType) -> None:
     """On one path and on one level the rule is what it says it is there, and no better than what is possible."""
     for scheme in rule.CHILDREN:
         for (vocab, gamma), seed in itertools.product(((2, 1), (2, 3), (3, 2)), range(3)):
-            _one_path(rule, scheme, vocab, gamma, seed)
+            _check_one_path(rule, scheme, vocab, gamma, seed)
         for count in (k for k in (1, 2, 3) if draws(scheme, k)):
-            _one_level(rule, scheme, count)
+            _check_one_level(rule, scheme, count)
 
 
-def _one_path(rule: ModuleType, scheme: str, vocab: int, gamma: int, seed: int) -> None:
-    """Fail if a path is not verified as by the chain rule CHAIN, or more drafts are accepted than by block (T17)."""
+def _check_one_path(rule: ModuleType, scheme: str, vocab: int, gamma: int, seed: int) -> None:
+    """Fail if a path is not verified as by the chain rule in CHAIN, or keeps too many drafts.
+
+    No lossless rule keeps more drafts of a path than block verification (T17).
+    """
     target, draft = tables(vocab, gamma, seed)
     law = kept_law(rule, target.__getitem__, every_tree(scheme, one_path(scheme, gamma), vocab, seed))
     # Deterministic drafts are as if drawn from point masses.
@@ -140,25 +143,30 @@ def _one_path(rule: ModuleType, scheme: str, vocab: int, gamma: int, seed: int) 
         assert law == wanted, f"{scheme}: on a path of {gamma} drafts it is not {name!r}"
 
 
-def _one_level(rule: ModuleType, scheme: str, count: int) -> None:
-    """Fail if one level is not verified as by the step rule in STEPS, or is hit more often than T03 allows."""
+def _check_one_level(rule: ModuleType, scheme: str, count: int) -> None:
+    """Fail if siblings are not verified as by the step rule that STEPS names, or are hit too often.
+
+    They may be hit with probability 1 + p(H) - Pr[all drafts in H] at most, H any tokens (T03).
+    """
+    # Every tree of `count` children of the root; a shape is (width, depth) of beams, else parents.
     target = tables(3, 1, 2)[0]
     p, hit = target[()], Fraction(0)
     shape = (count, 1) if scheme == "beam" else (-1,) * count
     trees = every_tree(scheme, shape, 3, 2)
+    name = discover.facts(rule).steps.get(scheme)
     for tree, q, weight in trees:
+        # Joint law of (last accepted node, next token): row 0 has the outcomes without a hit.
         joint = rule.transition(rule.prepare(along(target.__getitem__, tree), q, tree))
         hit += weight * joint[1:].sum()
-        name = discover.facts(rule).steps.get(scheme)
         if name is not None:
-            # The token of this level: the draft of the accepted node, or that after the root.
+            # The law of this level's token: the accepted child's, or the one that follows the root.
             nodes = zip(tree.tokens, joint[1:], strict=True)
             law = joint[0] + sum((one_hot(x, p) * row.sum() for x, row in nodes), 0 * p)
             step = discover.find("step", name)
             wanted = step.transition(step.prepare(p, q[0], len(tree.tokens)), tree.tokens)
             assert (law == wanted).all(), f"{scheme}: on one level of tokens {tree.tokens} it is not {name!r}"
 
-    # The bound for every set of tokens.
+    # The bound of each set H of tokens.
     for members in itertools.product((False, True), repeat=len(p)):
         inside = sum(weight for tree, _, weight in trees if all(members[x] for x in tree.tokens if x >= 0))
         bound = 1 + p[np.array(members)].sum() - inside
@@ -178,11 +186,11 @@ def edges(rule: ModuleType) -> None:
                 edge = _Edge(f"{name}, {scheme}, V={vocab}", np.tile(p_row, (len(q), 1)), q, tree)
                 by_parents.setdefault(np.asarray(tree.parents).tobytes(), []).append(edge)
         for alike, dtype in itertools.product(by_parents.values(), (np.float64, np.float32)):
-            _edges(rule, alike, dtype)
+            _check_corners(rule, alike, dtype)
 
 
 class _Edge(NamedTuple):
-    """A drafted tree with its rows (n + 1, V); `where` are words for it."""
+    """A drafted tree with its rows (n + 1, V); `where` describes it in messages."""
 
     where: str
     p: Array
@@ -190,34 +198,42 @@ class _Edge(NamedTuple):
     tree: TokenTree
 
 
-def _edges(rule: ModuleType, edges: list[_Edge], dtype: type) -> None:
-    """Fail if a tree of one shape and some corner of the uniforms give an outcome of probability 0."""
+def _check_corners(rule: ModuleType, edges: list[_Edge], dtype: type) -> None:
+    """Fail if a corner of the uniforms gives one of these trees an outcome of probability 0.
+
+    The trees have one shape and run as a batch. At a corner each uniform is 0 or 1 - ulp.
+    """
+    # Rows (trees, n + 1, V) and tokens (trees, n).
     first = edges[0].tree
     p: Array = np.stack([edge.p for edge in edges]).astype(dtype)
     q: Array = np.stack([edge.q for edge in edges]).astype(dtype)
     tokens = np.stack([edge.tree.tokens for edge in edges])
 
-    # Whether the target writes the text up to the root and every node; other outcomes have no mass.
+    # Joint law (trees, n + 1, V) of (last accepted node, next token). An outcome whose text has
+    # probability 0 under the target is impossible, whatever `transition` says of it.
     possible = np.ones(p.shape[:-1], dtype=bool)
     for i, parent in enumerate(np.asarray(first.parents)):
         possible[:, i + 1] = possible[:, parent + 1] & (p[np.arange(len(p)), parent + 1, tokens[:, i]] > 0)
     law = rule.transition(rule.prepare(p, q, first._replace(tokens=tokens)))
     law = np.where((p > 0) & possible[..., None], law, 0)
 
-    # Every corner of each tree; other libraries than NumPy are asked where all uniforms are equal.
+    # A run is a tree with a corner. NumPy does all runs, other libraries those with equal uniforms.
     ends = corners(rule.uniforms(first))
-    case, u = np.repeat(np.arange(len(edges)), len(ends)), np.tile(ends, (len(edges), 1))
+    tree_of_run = np.repeat(np.arange(len(edges)), len(ends))
+    u_of_run = np.tile(ends, (len(edges), 1))
+    has_equal_uniforms = (u_of_run == u_of_run[:, :1]).all(axis=-1)
     for library, make in backends.makers(p.dtype).items():
-        asked = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
-        rows = case[asked]
-        plan = rule.prepare(make(p[rows]), make(q[rows]), first._replace(tokens=make(tokens[rows])))
-        node, token = map(np.asarray, rule.verify(plan, make(u[asked])))
+        runs = np.flatnonzero((library == "numpy") | has_equal_uniforms)
+        row, u = tree_of_run[runs], u_of_run[runs]
+        plan = rule.prepare(make(p[row]), make(q[row]), first._replace(tokens=make(tokens[row])))
+        node, token = map(np.asarray, rule.verify(plan, make(u)))
+        # A token outside the vocabulary is impossible, too.
         inside = (token >= 0) & (token < p.shape[-1])
-        chance = law[rows, node, np.where(inside, token, 0)]
+        chance = law[row, node, np.where(inside, token, 0)]
         for k in np.flatnonzero(~inside | ~(chance > 0)):
             raise AssertionError(
-                f"{edges[rows[k]].where}, {p.dtype}, {library}: drafts {tokens[rows[k]]} and "
-                f"u={written(u[asked[k]])} give node {node[k]}, then token {token[k]}: probability 0"
+                f"{edges[row[k]].where}, {p.dtype}, {library}: drafts {tokens[row[k]]} and "
+                f"u={written(u[k])} give node {node[k]}, then token {token[k]}: probability 0"
             )
 
 
