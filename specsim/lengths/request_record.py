@@ -287,7 +287,7 @@ def _by_prompt(requests: Sequence[RequestAcceptance]) -> dict[str, int] | None:
 
 def _whole_numbers(value: Iterable[int] | Array, name: str) -> Array:
     """Return whole numbers from 0 on, as int64."""
-    w = np.atleast_1d(np.asarray(check.real_values(value, name, 0, math.inf)))
+    w = np.atleast_1d(np.asarray(check.real_values(value, name, 0, 2**53)))
     if w.ndim != 1:
         raise ValueError(f"{name} must be one row of whole numbers, got shape {tuple(w.shape)}")
     if (w != np.floor(w)).any():

@@ -128,7 +128,7 @@ def test_the_harness_sees_the_distance_that_it_states(subjects: int) -> None:
 def test_wrong_limits_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits without room for chance: the counts above go beyond what is allowed there."""
     with monkeypatch.context() as mutant:
-        mutant.setattr(montecarlo, "found", allowed_alone)
+        mutant.setattr(montecarlo, "detectable", allowed_alone)
         assert misses(20) > 1
     monkeypatch.setattr(montecarlo, "allowed", mean_alone)
     assert alarms(20) > 1

@@ -93,3 +93,9 @@ def test_records_without_two_requests_are_refused() -> None:
     one = AcceptanceRecord((request_of_blocks([1], 2),))
     with pytest.raises(ValueError, match="second has 1 requests with steps; expected two or more"):
         compare_records(AcceptanceRecord(one.requests * 2), one)
+
+
+def test_a_difference_that_no_number_of_prompts_shows_is_refused() -> None:
+    a = AcceptanceRecord(tuple(request_of_blocks([n, 1], 3) for n in (0, 1, 3)))
+    with pytest.raises(ValueError, match=r"differences\[1\]"):
+        compare_records(a, a, differences=[0.01, 1e-300])

@@ -82,6 +82,8 @@ def test_blocks_that_cannot_be_are_refused() -> None:
         request_of_blocks([0, 1], [2, 2, 2])
     with pytest.raises(ValueError, match=r"drafted\[0\] is 1.5; give whole numbers"):
         request_of_blocks([0, 1], 1.5)
+    with pytest.raises(ValueError, match=r"accepted\[0\]"):
+        request_of_blocks([2**63], 3)
     with pytest.raises(ValueError, match="blocks have at most 4096 drafts"):
         request_of_blocks([0], 5000)
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import clock
+from specsim.conform import fitting
 from specsim.conform.argument_words import argument_words
 from specsim.conform.cases import Case
 from specsim.conform.draws import drafted, seeded
@@ -115,6 +116,9 @@ def _long(subject: Subject, trial: Trial) -> tuple[Verdict | None, list[str], li
     exact = partial(observe, trial, exact=True)
     for case in long(subject):
         try:
+            if not fitting.takes(trial, case):
+                left_out.append(trial.findings.untaken.get(case.target.vocab, f"no exact law of {case.words}"))
+                continue
             verdict = _laws.each("larger", subject, trial, [case], joint.look, exact)
         except Broken as broken:
             # What raises may have a table of some size; a wrong answer is broken.
