@@ -16,6 +16,8 @@ KINDS = {  # schema -> the module whose `markdown` shows it
     "specsim-forced/1": "forced.report",
     "specsim-trees/1": "trees.report",
 }
+# Fields of rows that hold a number and the ends of its interval.
+ESTIMATES = ("bound",)
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
@@ -63,13 +65,16 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield each number or word in a value of a record with its path; of an interval both ends, other lists in one."""
+    """Yield each number or word in a value of a record with its path; intervals by their ends, other lists in one."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{name}.{key}" if name else key)
     elif name.endswith("interval") and isinstance(value, list):
         low, high = ("" if end is None else repr(end) for end in value)
         yield from ((f"{name}.low", low), (f"{name}.high", high))
+    elif name in ESTIMATES and isinstance(value, list):
+        # A number and the ends of its interval.
+        yield from zip((name, f"{name}.low", f"{name}.high"), map(repr, value), strict=True)
     elif isinstance(value, list):
         yield name, " ".join(map(str, value))
     elif value is not None:

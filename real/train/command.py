@@ -36,7 +36,7 @@ def train(
     """Train a small Llama target and draft; a rerun carries an interrupted one on to the same weights."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     from real.train.pair import train_pair
-    from specsim.report.forms import table
+    from specsim.report.forms import Cell, Number, table
 
     recipe = Recipe(
         seed=seed, vocab=vocab, target_steps=target_steps, draft_steps=draft_steps, distil_steps=distil_steps
@@ -49,5 +49,7 @@ def train(
     if form == "json":
         typer.echo(json_answer("specsim-real/train-pair", record))
     else:
-        rows = [[name.replace("_", " "), f"{value:.4f}"] for name, value in record["measured"].items()]
-        typer.echo(table([["measured", "value"], *rows], form))
+        rows: list[list[Cell]] = [["measured", "value"]]
+        for name, value in record["measured"].items():
+            rows.append([name.replace("_", " "), Number(f"{value:.4f}", value)])
+        typer.echo(table(rows, form))

@@ -235,7 +235,7 @@ def kept(maker: Any, net: Any, who: Teacher, answers: dict[float, Chats]) -> dic
                 p, q = along.p[k:], along.q[: len(text) - k, k]
                 total[k] += np.minimum(q / p, 1).sum()
                 starts[k] += len(p)
-        shares[f"T={temperature:g}"] = [round(float(share), 4) for share in total / starts]
+        shares[f"T={temperature:g}"] = [float(share) for share in total / starts]
     return shares
 
 

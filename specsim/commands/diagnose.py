@@ -12,7 +12,7 @@ from specsim.commands.json_form import interval, json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
-    from specsim.report.forms import Cell, Form, Number, Table
+    from specsim.report.forms import Cell, Form, Table
     from specsim.speed.diagnosis import Diagnosis
     from specsim.speed.parts import Part
     from specsim.speed.prediction import Estimate
@@ -141,20 +141,10 @@ def _times(estimate: Estimate) -> str:
     return f"{estimate.value:.2f}x"
 
 
-def _span(estimate: Estimate) -> Number:
-    """Return the cell of a number with its interval, if there is one."""
-    from specsim.report.forms import Number
-
-    if estimate.low is None or estimate.high is None:
-        return Number(f"{estimate.value:.2f}", estimate.value)
-    words = f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-    return Number(words, estimate.value, estimate.low, estimate.high)
-
-
 def text(diagnosis: Diagnosis, form: Form = "text") -> str:
     """Return the answer as text: sentence, cycle, remedies, batches, logs, what to measure, notes, assumptions."""
     from specsim.logs.record import shown
-    from specsim.report.forms import page
+    from specsim.report.forms import Number, page, spanned
     from specsim.speed.parts import joined_names
 
     # The sentence, and tables of parts, remedies, batches and logs.
@@ -162,14 +152,14 @@ def text(diagnosis: Diagnosis, form: Form = "text") -> str:
     rows: list[list[Cell]]
     if diagnosis.parts:
         rows = [["part of a cycle", "plain steps"]]
-        rows += [[" + ".join(part.names), _span(part.steps)] for part in diagnosis.parts]
+        rows += [[" + ".join(part.names), spanned(*part.steps, 2)] for part in diagnosis.parts]
         lines += [rows, ""]
     if diagnosis.mends and not diagnosis.doubts:
         rows = [["what would mend it", "speedup", "how it is known"], *(_mend(mend) for mend in diagnosis.mends)]
         lines += [rows, ""]
     if len(diagnosis.by_batch) > 1:
         rows = [["batch", "speedup"]]
-        rows += [[shown(batch), _span(speed)] for batch, speed in diagnosis.by_batch]
+        rows += [[Number(shown(batch), batch), spanned(*speed, 2)] for batch, speed in diagnosis.by_batch]
         lines += [rows, *_off_above(diagnosis), ""]
     if _untold(diagnosis):
         lines += [_logs(diagnosis), ""]
@@ -212,11 +202,12 @@ def _untold(diagnosis: Diagnosis) -> bool:
 def _logs(diagnosis: Diagnosis) -> list[list[Cell]]:
     """Return a row for every log, where there are several of one batch."""
     from specsim.logs.record import shown
+    from specsim.report.forms import Number, spanned
 
     rows: list[list[Cell]] = [["log", "batch", "drafts a block", "speedup"]]
     for log in diagnosis.by_log:
-        drafts = "not known" if log.length is None else shown(log.length)
-        rows.append([log.source, shown(log.batch), drafts, _span(log.speedup)])
+        drafts = Number("not known" if log.length is None else shown(log.length), log.length)
+        rows.append([log.source, Number(shown(log.batch), log.batch), drafts, spanned(*log.speedup, 2)])
     return rows
 
 

@@ -184,7 +184,7 @@ def _ends(measure: Measure) -> Cell:
     from specsim.report.forms import Number
 
     if measure.low is None or measure.high is None:
-        return "not known"
+        return Number("not known", None)
     return Number(f"[{measure.low:.3f}, {measure.high:.3f}]", None, measure.low, measure.high)
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from specsim.base.intervals import Measure
     from specsim.logs.against import LogComparison
     from specsim.logs.record import EngineLog
-    from specsim.report.forms import Form, Table
+    from specsim.report.forms import Cell, Form, Table
 
 
 def compared(
@@ -61,24 +61,23 @@ def _percent(ratio: Measure) -> str:
 
 def text(comparison: LogComparison, form: Form = "text") -> str:
     """Return the sentence, the numbers of both logs, the prompts that a difference needs, and notes."""
-    from specsim.report.forms import page
+    from specsim.report.forms import Number, page, spanned
 
-    rows = [["tokens per target call", "first", "second", "second over first"]]
-    rows.append(
-        ["all requests together", _span(comparison.first_tau), _span(comparison.second_tau), _span(comparison.ratio)]
-    )
+    # Tokens per target call of both logs, and their ratio.
+    numbers = [comparison.first_tau, comparison.second_tau, comparison.ratio]
+    rows: list[list[Cell]] = [
+        ["tokens per target call", "first", "second", "second over first"],
+        ["all requests together", *(spanned(*measure, 3) for measure in numbers)],
+    ]
     if comparison.mean_ratio is not None:
-        rows.append(["mean of requests", "", "", _span(comparison.mean_ratio)])
+        rows.append(["mean of requests", "", "", spanned(*comparison.mean_ratio, 3)])
     lines: list[str | Table] = [sentence(comparison), "", rows]
+
+    # How many prompts, or blocks, show a difference of some size.
     if comparison.needed:
-        head = [["to see a difference of", f"{comparison.unit} needed"]]
-        needed = [[f"{100 * row.difference:g} %", f"{row.prompts}"] for row in comparison.needed]
-        lines += ["", [*head, *needed], "", "needed: of each, to see it with 80 % probability"]
+        head = ["to see a difference of", f"{comparison.unit} needed"]
+        needed: list[list[Cell]] = [
+            [Number(f"{100 * row.difference:g} %", row.difference), str(row.prompts)] for row in comparison.needed
+        ]
+        lines += ["", [head, *needed], "", "needed: of each, to see it with 80 % probability"]
     return page([*lines, *(f"note: {note}" for note in comparison.notes)], form)
-
-
-def _span(measure: Measure) -> str:
-    """Return a number with its interval, if there is one."""
-    if measure.low is None or measure.high is None:
-        return f"{measure.value:.3f}"
-    return f"{measure.value:.3f} [{measure.low:.3f}, {measure.high:.3f}]"

@@ -11,7 +11,7 @@ from specsim.commands.log_against import is_tie
 if TYPE_CHECKING:
     from specsim.commands.diagnose import Diagnose
     from specsim.logs.record import EngineLog
-    from specsim.report.forms import Cell, Form, Number
+    from specsim.report.forms import Cell, Form
     from specsim.speed.prediction import Estimate
     from specsim.speed.two_runs import RunComparison
 
@@ -82,11 +82,11 @@ def _doubt(ratio: Estimate) -> str:
 
 def text(comparison: RunComparison, form: Form = "text") -> str:
     """Return the sentence, the two factors with their intervals, and notes."""
-    from specsim.report.forms import page
+    from specsim.report.forms import page, spanned
 
-    rows: list[list[Cell]] = [["new over old", "ratio"], ["speed", _span(comparison.speedup)]]
-    rows += [["tokens of a cycle", _span(comparison.acceptance)]] if comparison.acceptance is not None else []
-    rows += [["time of a cycle", _span(comparison.cycle)]] if comparison.cycle is not None else []
+    rows: list[list[Cell]] = [["new over old", "ratio"], ["speed", spanned(*comparison.speedup, 3)]]
+    rows += [["tokens of a cycle", spanned(*comparison.acceptance, 3)]] if comparison.acceptance is not None else []
+    rows += [["time of a cycle", spanned(*comparison.cycle, 3)]] if comparison.cycle is not None else []
     notes = [f"note: {note}" for note in comparison.notes]
     return page([sentence(comparison), "", rows, "", *notes], form)
 
@@ -103,13 +103,3 @@ def _milliseconds(comparison: RunComparison) -> str:
     assert comparison.old.cycle is not None
     assert comparison.new.cycle is not None
     return f"{1e3 * comparison.new.cycle.value:.3g} against {1e3 * comparison.old.cycle.value:.3g}"
-
-
-def _span(estimate: Estimate) -> Number:
-    """Return the cell of a number with its interval, if there is one."""
-    from specsim.report.forms import Number
-
-    if estimate.low is None or estimate.high is None:
-        return Number(f"{estimate.value:.3f}", estimate.value)
-    words = f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-    return Number(words, estimate.value, estimate.low, estimate.high)

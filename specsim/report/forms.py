@@ -22,7 +22,7 @@ Form = Literal["text", "markdown", "csv", "latex"]
 class Number(NamedTuple):
     """A cell of a table that is a number: as it is shown, and as CSV has it, with its interval in columns of its own.
 
-    value is None where the cell shows the interval alone.
+    value is None where the cell shows the interval alone, and where it says in words that there is no number.
     """
 
     text: str
@@ -32,6 +32,19 @@ class Number(NamedTuple):
 
 
 Cell = str | Number
+
+
+def spanned(value: float, low: float | None, high: float | None, digits: int) -> Number:
+    """Return the cell of a number that is shown with so many digits behind the point, and with its interval if known.
+
+    >>> spanned(1.98765, 1.9, 2.1, 2).text, spanned(1.98765, None, None, 3).text
+    ('1.99 [1.90, 2.10]', '1.988')
+    """
+    if low is None or high is None:
+        return Number(f"{value:.{digits}f}", value)
+    return Number(f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]", value, low, high)
+
+
 Table = Sequence[Sequence[Cell]]
 
 _SPECIAL = {
@@ -110,10 +123,11 @@ def _csv_column(head: str, cells: Sequence[Cell], shown: Sequence[str]) -> list[
     numbers = [cell if isinstance(cell, Number) else None for cell in cells]
     # A column of intervals alone has no values.
     known = [number for number in numbers if number is not None]
-    has_values = not known or any(number.value is not None for number in known)
+    has_ends = any(number.low is not None for number in known)
+    has_values = not has_ends or any(number.value is not None for number in known)
     values = [words if number is None else _digits(number.value) for number, words in zip(numbers, shown, strict=True)]
     columns = [[head, *values]] if has_values else []
-    if any(number.low is not None for number in known):
+    if has_ends:
         ends = [("", "") if number is None else (_digits(number.low), _digits(number.high)) for number in numbers]
         lows, highs = ([end[i] for end in ends] for i in (0, 1))
         columns += [[f"{head} low", *lows], [f"{head} high", *highs]]

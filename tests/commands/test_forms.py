@@ -10,23 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
+from helpers.listed_commands import OPTIONS
 from typer.testing import CliRunner
 
-import real.cli
 import specsim
 import specsim.cli
 from specsim.report.forms import blocks_of, csv_table, escaped, latex_table, page, plain_rows
 from specsim.report.tables import rules_rows
 
-PROGRAMS = {"specsim": specsim.cli.app, "specsim-real": real.cli.app}
 # Commands that write files and print their names: they have no table.
 WITHOUT_TABLE = {"specsim report", "specsim-real rows"}
-COMMANDS = {
-    f"{program} {name}": {option for parameter in command.params for option in parameter.opts}
-    for program, app in PROGRAMS.items()
-    for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
-}
 SHOWN = {
     "plan": "plan 0.8 --cost-ratio 0.05 --batch 1,8",
     "plan, trees": "plan --ranks 0.7,0.12 --cost-ratio 0.05 --nodes 4 --max-gamma 3",
@@ -91,10 +84,10 @@ def test_csv_has_every_digit() -> None:
     assert [float(first[name]) for name in names] == [held[0][name] for name in ("value", "low", "high")]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", OPTIONS)
 def test_every_command_with_a_table_has_every_form(name: str) -> None:
     forms = {"--csv", "--latex", "--json"}
-    assert COMMANDS[name] & forms == ({"--json"} if name in WITHOUT_TABLE else forms)
+    assert OPTIONS[name] & forms == ({"--json"} if name in WITHOUT_TABLE else forms)
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -121,7 +114,7 @@ def test_rules_have_every_column() -> None:
     assert csv_tables(run("rules --csv")) == [rules_rows()]
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITHOUT_TABLE and "real" not in name])
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in WITHOUT_TABLE and "real" not in name])
 def test_two_forms_are_refused(name: str) -> None:
     words = {"specsim check": "check rejection", "specsim log": "log x", "specsim diagnose": "diagnose x"}
     words |= {"specsim simulate": SHOWN["simulate"], "specsim plan": SHOWN["plan"]}

@@ -24,7 +24,7 @@ from specsim.base.unknown import unknown
 from specsim.commands.completion import starting
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Form, chosen_form
-from specsim.report.forms import table
+from specsim.report.forms import blocks_of, page, table
 from specsim.report.text import aligned, terminal_width
 
 if TYPE_CHECKING:
@@ -184,9 +184,9 @@ def _print(kept: dict[str, Held], form: Form) -> None:
 
     if form == "json":
         typer.echo(json_answer("specsim-real/systems", {"systems": kept}))
+    elif kept and form == "csv":
+        typer.echo(page(report.csv_tables(kept), form))
     elif kept and form != "text":
-        from specsim.report.forms import blocks_of, page
-
         text = "\n\n".join(report.pages(kept, list(kept)).values())
         typer.echo(text if form == "markdown" else page(blocks_of(text), form))
     elif kept:

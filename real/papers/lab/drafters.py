@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from real.papers.lab.contract import Lab
     from real.train.loop import Fitted
+    from specsim.report.forms import Cell
 
     Maker = Callable[[str, Callable[[str], None]], dict[str, Any]]
 
@@ -261,12 +262,16 @@ def kept(maker: Any, net: Any, lab: Lab) -> list[float]:
 
     some = texts(1.0).of("validation", lab.texts(VALIDATED))
     total, count = offsets.kept(along(maker.drafting(net, pair().target), some, OFFSETS, 1.0))
-    return [round(float(share), 4) for share in total.sum(0) / count.sum(0)]
+    return [float(share) for share in total.sum(0) / count.sum(0)]
 
 
 _HEAD = ["drafter", "parameters", "seconds", "kept at 1", "2", "3", "4"]
 
 
-def _cells(one: dict[str, Any]) -> list[str]:
-    head = [one["name"], f"{one['parameters']:,}", f"{one['seconds']:.0f}"]
-    return [*head, *(f"{share:.3f}" for share in one["kept"])]
+def _cells(one: dict[str, Any]) -> list[Cell]:
+    """Return the cells of a drafter; a number is shown rounded, and whole in CSV."""
+    from specsim.report.forms import Number
+
+    parameters = Number(f"{one['parameters']:,}", one["parameters"])
+    seconds = Number(f"{one['seconds']:.0f}", one["seconds"])
+    return [one["name"], parameters, seconds, *(Number(f"{share:.3f}", share) for share in one["kept"])]

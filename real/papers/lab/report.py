@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from real.papers.lab import choices
 from real.papers.lab.contract import System, from_json
 from real.papers.lab.records import SCHEMA, Held, path_of, stale, verdict_of
 from real.studies.intervals import Estimate
+from specsim.report.forms import Cell, Number, Table
 from specsim.report.text import aligned, markdown, terminal_width
 
 _NARROW = 80  # columns where there is no terminal to ask: a claim is a sentence
@@ -85,6 +87,35 @@ def pages(kept: dict[str, Held], names: list[str]) -> dict[str, str]:
     return {"systems": markdown(claims), "axes": markdown(axes), "numbers": "\n\n".join(parts)}
 
 
+def csv_tables(kept: dict[str, Held]) -> list[Table]:
+    """Return the tables of `pages` for CSV: every number whole, with its interval, beside the name of its system."""
+    claims: list[list[Cell]] = [["system", "paper", "claim", "number", "ours", "verdict", "seconds", "test"]]
+    axes: list[list[Cell]] = [["system", *choices.VALUES]]
+    values: list[list[Cell]] = [["system", "number", "value", "how"]]
+    for name, held in kept.items():
+        system = systems.find(name)
+        reason = stale(held, system)
+        headline: list[Cell] = [system.HEADLINE, _number(from_json(held["found"]).measured[system.HEADLINE])]
+        claims.append(
+            [
+                *(system.NAME, system.PAPER, system.CLAIM),
+                *(["", ""] if reason else headline),
+                f"stale: {reason}" if reason else verdict_of(held, system),
+                Number(f"{held['seconds']:.0f}", held["seconds"]),
+                system.TEST,
+            ]
+        )
+        axes.append([system.NAME, *choices.whole(system.AXES).values()])
+        values += [[system.NAME, name, _number(value), how] for name, value, how in _numbers(held)]
+    return [claims, axes, values]
+
+
+def _number(value: float | Estimate) -> Number:
+    """Return the cell of a number, with its interval if it has one."""
+    ends = (value.low, value.high) if isinstance(value, Estimate) else (None, None)
+    return Number(shown(value), value.value if isinstance(value, Estimate) else value, *ends)
+
+
 def _found(held: Held, system: System) -> tuple[str, str, str]:
     reason = stale(held, system)
     verdict = f"stale: {reason}" if reason else f"**{verdict_of(held, system)}**"
@@ -99,16 +130,21 @@ def _link(paper: str) -> str:
 
 def numbers(held: Held) -> str:
     """Every number of a record, as Markdown."""
-    record = from_json(held["found"])
     rows = [["number", "value [95 %]", "how"]]
+    return markdown([*rows, *([name, shown(value), how] for name, value, how in _numbers(held))])
+
+
+def _numbers(held: Held) -> Iterator[tuple[str, float | Estimate, str]]:
+    """Yield every number of a record: its name, its value, and how it is known."""
+    record = from_json(held["found"])
     parts: list[tuple[str, Any]] = [
         ("measured", record.measured),
         ("predicted", record.predicted),
         ("exact", record.exact),
     ]
     for how, values in parts:
-        rows += [[name, shown(value), how] for name, value in values.items()]
-    return markdown(rows)
+        for name, value in values.items():
+            yield name, value, how
 
 
 def made_by(held: Held) -> str:

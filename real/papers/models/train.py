@@ -7,13 +7,16 @@ import pkgutil
 import time
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from specsim.base.unknown import unknown
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+
+if TYPE_CHECKING:
+    from specsim.report.forms import Cell
 
 EXAMPLES = (
     "specsim-real train-images",
@@ -98,6 +101,11 @@ def _one(name: str, maker: Any, said: Any) -> dict[str, Any]:
 _HEAD = ["model", "parameters", "seconds", "held out", "unit"]
 
 
-def _cells(one: dict[str, Any]) -> list[str]:
-    loss = "" if one["held_out"] is None else f"{one['held_out']:.3f}"
-    return [one["name"], f"{one['parameters']:,}", f"{one['seconds']:.0f}", loss, one["unit"]]
+def _cells(one: dict[str, Any]) -> list[Cell]:
+    """Return the cells of a model; a number is shown rounded, and whole in CSV."""
+    from specsim.report.forms import Number
+
+    parameters = Number(f"{one['parameters']:,}", one["parameters"])
+    seconds = Number(f"{one['seconds']:.0f}", one["seconds"])
+    loss = Number("" if one["held_out"] is None else f"{one['held_out']:.3f}", one["held_out"])
+    return [one["name"], parameters, seconds, loss, one["unit"]]

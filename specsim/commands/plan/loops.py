@@ -259,17 +259,21 @@ def _assumptions(lengths: Lengths, server: Server, host_s: float, more_s: float,
 
 def text(report: Answer, form: style.Form = "text") -> str:
     """Return the report as text: the sentence, two tables that fit 80 columns, notes and assumptions."""
-    rows = [["clients", "drafts a\nblock", "plain\ntokens/s", "with drafts\ntokens/s", "speedup", "interval"]]
+    rows: list[list[style.Cell]] = [
+        ["clients", "drafts a\nblock", "plain\ntokens/s", "with drafts\ntokens/s", "speedup", "interval"]
+    ]
     for point in report.points:
         rates = [_short(point.plain_tokens_per_s), _short(point.speculative_tokens_per_s)]
-        interval = f"[{point.speedup.low:.2f}, {point.speedup.high:.2f}]"
-        rows.append([str(point.concurrency), str(point.gamma), *rates, f"{point.speedup.value:.2f}", interval])
-    waits = [
+        ratio, low, high = point.speedup
+        interval = style.Number(f"[{low:.2f}, {high:.2f}]", None, low, high)
+        speedup = style.Number(f"{ratio:.2f}", ratio)
+        rows.append([str(point.concurrency), str(point.gamma), *rates, speedup, interval])
+    waits: list[list[style.Cell]] = [
         ["clients", "time, ms", "plain\nmean", "\nP50", "\nP95", "\nP99", "drafts\nmean", "\nP50", "\nP95", "\nP99"]
     ]
     for point in report.points:
         for name, kind in (("first token", "ttft_s"), ("per token", "tpot_s"), ("in all", "total_s")):
-            cells: list[str] = []
+            cells: list[style.Cell] = []
             for way in (point.plain, point.speculative):
                 times = getattr(way, kind)
                 cells += [""] * 4 if times is None else [_short(1e3 * value) for value in times]
@@ -281,6 +285,6 @@ def text(report: Answer, form: style.Form = "text") -> str:
     return style.page(lines, form)
 
 
-def _short(value: float) -> str:
-    """Return a number with a decimal below 100."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+def _short(value: float) -> style.Number:
+    """Return a number that is shown with a decimal below 100."""
+    return style.Number(f"{value:.0f}" if value >= 100 else f"{value:.1f}", value)

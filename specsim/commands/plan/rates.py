@@ -227,7 +227,7 @@ def text(report: Answer, form: style.Form = "text") -> str:
             )
             gain = None if slow is None or fast is None else slow.mean.value / fast.mean.value
             ratio = "" if gain is None else style.Number(f"{gain:.2f}", gain)
-            gamma = str(line.gamma) if line.gamma else "off"
+            gamma = style.Number(str(line.gamma) if line.gamma else "off", line.gamma)
             rows.append([style.Number(f"{line.rate:g}", line.rate), name, *_cells(slow), gamma, *_cells(fast), ratio])
     lines: list[str | style.Table] = [report.sentence, "", [head, *rows], ""]
     lines += [f"note: {note}" for note in report.notes]
@@ -239,9 +239,9 @@ def text(report: Answer, form: style.Form = "text") -> str:
 
 
 def _cells(quantiles: Quantiles | None) -> list[style.Cell]:
-    """Return mean, median and 99 % quantile in ms, "never" if the rate cannot be served."""
+    """Return mean, median and 99 % quantile in ms, shown as "never" if the rate cannot be served."""
     if quantiles is None:
-        return ["never"] * 3
+        return [style.Number("never", None)] * 3
     return [_short(1e3 * seconds) for seconds in (quantiles.mean.value, quantiles.p50, quantiles.p99)]
 
 

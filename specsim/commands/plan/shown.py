@@ -81,7 +81,7 @@ def _chain_table(answer: Answer) -> style.Table:
         """Return the cells of one point."""
         row_cells: list[style.Cell] = [
             *cells(point.batch, point.context, answer.unknown),
-            str(point.gamma) if point.gamma else "off",
+            style.Number(str(point.gamma) if point.gamma else "off", point.gamma),
             _rounded(point.tau.value),
             _with_ends(point.speedup),
             _rounded(point.draft / point.plain),

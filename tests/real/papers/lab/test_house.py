@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import json
 import sys
@@ -104,6 +105,19 @@ def test_markdown_has_the_claims(folder: Path, tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.output
     assert ended.stdout.startswith("| system | paper | claim |")
     assert "| Die |" not in ended.stdout
+
+
+def test_csv_has_intervals_in_columns_of_their_own(folder: Path, tmp_path: Path) -> None:
+    tables = run("coin", "--out", tmp_path, "--csv").stdout.split("\n\n")
+    head, coin = csv.reader(tables[0].splitlines())
+    row = dict(zip(head, coin, strict=True))
+    assert (row["number"], row["ours"], row["ours low"], row["ours high"]) == ("heads over tails", "2.0", "1.5", "2.5")
+    assert tables[-1].splitlines() == [
+        "system,number,value,value low,value high,how",
+        "Coin,heads over tails,2.0,1.5,2.5,measured",
+        'Coin,"heads, predicted",0.6,0.6,0.6,predicted',
+        "Coin,bias,0.5,,,exact",
+    ]
 
 
 def test_a_finished_system_is_not_run_again(folder: Path, tmp_path: Path) -> None:
