@@ -36,11 +36,16 @@ def legend_beside(axes: Any, title: str | None = None) -> None:
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title=title, **look)
 
 
-def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Labels (value, text, colour) at the right edge, each joined to its value and none over another."""
-    ends = sorted(ends)
-    low, high = axes.get_ylim()
-    at = [(value - low) / (high - low) for value, _, _ in ends]
+def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]], ended: Sequence[float] | None = None) -> None:
+    """Labels (value, text, colour) at the right edge, each joined to its value and none over another.
+
+    ended: where each line ends, if not all do so at the right edge.
+    """
+    right = axes.get_xlim()[1]
+    lines = sorted(zip(ends, [right] * len(ends) if ended is None else ended, strict=True))
+    to_axes = axes.transData + axes.transAxes.inverted()
+    places = [to_axes.transform((x, value)).tolist() for (value, _, _), x in lines]
+    at = [y for _, y in places]
     spots = list(at)
     for i in range(1, len(spots)):
         spots[i] = max(spots[i], spots[i - 1] + GAP)
@@ -49,10 +54,10 @@ def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
         top = spots[i] = min(spots[i], top)
         top -= GAP
     line: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-    for (_, text, colour), true, spot in zip(ends, at, spots, strict=True):
+    for ((_, text, colour), _), place, spot in zip(lines, places, spots, strict=True):
         axes.annotate(
             text,
-            (1, true),
+            place,
             (1.05, spot),
             xycoords="axes fraction",
             fontsize=7,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from specsim.base.files import check_writable, write_bytes
 from specsim.commands.json_form import json_answer, made_here
 from specsim.commands.options import Form, form_of
-from specsim.commands.plan import answer, handoff, loops, rates, shown
+from specsim.commands.plan import answer, handoff, load_pictures, loops, rates, shown
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES
 from specsim.commands.plan.load_options import check_together
 from specsim.commands.plan.options import PlanOptions, asked_options
 from specsim.commands.plan.problem import Problem, read_problem
 from specsim.commands.plan.search import check_size, read_search
+from specsim.report.load_curves import Panel
 
 
 class Output(NamedTuple):
@@ -29,12 +30,19 @@ def run(options: PlanOptions) -> Output:
     problem = read_problem(options)
     if options.nodes != PlanOptions._field_defaults["nodes"] and not problem.drafts.ranks:
         raise ValueError("--nodes is the size of a tree; trees are planned with --ranks, or a --comparison of trees")
+    # Loads: requests that arrive at a rate, or a closed loop of clients.
     if options.rate is not None:
-        return Output(rates.report(options, problem, form))
-    if options.concurrency is not None and options.emit is None:
-        return Output(loops.report(options, problem, form))
-    if options.plot is not None:
-        _plot(options, problem, options.plot)
+        at_rates = rates.at_rates(options, problem)
+        _plot(options, problem, load_pictures.over_rates(at_rates))
+        return Output(rates.shown(at_rates, options, form))
+    if options.concurrency is not None and (options.emit is None or options.plot is not None):
+        loop = loops.answer(options, problem)
+        _plot(options, problem, load_pictures.over_clients(loop))
+        if options.emit is None:
+            return Output(loops.shown(loop, options, form))
+    # One batch after the other.
+    if options.concurrency is None:
+        _plot(options, problem)
     if options.emit is not None:
         return Output(*handoff.handoff(options, problem))
     result = answer.answer(problem)
@@ -80,9 +88,11 @@ def _asked(options: PlanOptions, problem: Problem) -> dict[str, Any]:
     }
 
 
-def _plot(options: PlanOptions, problem: Problem, path: Path) -> None:
-    """Write the picture of the plan to a file."""
-    from specsim.report import plots
+def _plot(options: PlanOptions, problem: Problem, panels: Sequence[Panel] = ()) -> None:
+    """Write the picture that --plot asks for: of a load its panels, otherwise the heat maps of the plan."""
+    if options.plot is None:
+        return
+    from specsim.report import load_curves, plots
 
     # The title says where the times come from.
     if options.comparison is not None:
@@ -106,6 +116,10 @@ def _plot(options: PlanOptions, problem: Problem, path: Path) -> None:
     else:
         acceptance = "acceptance of the same record"
 
+    title = f"{times}, {acceptance}"
+    if panels:
+        write_bytes(options.plot, load_curves.picture(panels, title))
+        return
     search = problem.search
     picture = plots.plan(
         problem.latency,
@@ -113,6 +127,6 @@ def _plot(options: PlanOptions, problem: Problem, path: Path) -> None:
         search.batches,
         search.contexts,
         max_gamma=search.max_gamma,
-        title=f"{times}, {acceptance}",
+        title=title,
     )
-    write_bytes(path, picture)
+    write_bytes(options.plot, picture)

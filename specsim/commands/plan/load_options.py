@@ -19,7 +19,7 @@ OF_LOADS = ("prompt_tokens", "output_tokens")
 OF_RATES = ("batch_limit", "within")
 OF_LOOPS = ("gamma", "tau", "ttft_ms", "prefix_share", "captured", "unchunked")
 # Options that neither can take into account, and one that --rate cannot.
-NOT_OF_LOADS = ("comparison", "batch", "context", "nodes", "plot")
+NOT_OF_LOADS = ("comparison", "batch", "context", "nodes")
 NOT_OF_RATES = ("emit",)
 
 

@@ -72,11 +72,8 @@ class Answer(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-def report(options: PlanOptions, problem: Problem, form: Form) -> str:
-    """Return what to print; raise ValueError for anything that is wrong, before any work."""
-    if problem.latency.unit != "s":
-        raise ValueError("--concurrency is in seconds: give --target, --draft and --hardware, not --cost-ratio")
-    result = answer(options, problem)
+def shown(result: Answer, options: PlanOptions, form: Form) -> str:
+    """Return what to print of an answer."""
     if form == "json":
         fields = made_here() | {"asked": asked_options(options)} | as_plain(result)
         fields["loop"] = fields.pop("points")
@@ -86,6 +83,8 @@ def report(options: PlanOptions, problem: Problem, form: Form) -> str:
 
 def answer(options: PlanOptions, problem: Problem) -> Answer:
     """Answer every number of clients by the block length that writes most, or by the one that is asked for."""
+    if problem.latency.unit != "s":
+        raise ValueError("--concurrency is in seconds: give --target, --draft and --hardware, not --cost-ratio")
     # The loop: clients, lengths, the server, and the time of a prompt if it was measured.
     clients, server = clients_of(options), server_of(options)
     host_s, more_s = HOST_S, CYCLE_S if options.overhead is None else 0.0

@@ -186,7 +186,7 @@ class PlanOptions(NamedTuple):
         Path | None,
         typer.Option(
             help="Write a PNG with heat maps of the speedup: by block length and batch (of one batch, by block length "
-            "and draft cost), and by batch and context.",
+            "and draft cost), and by batch and context. With --rate or --concurrency: with curves of times.",
             rich_help_panel=OUTPUT,
         ),
     ] = None

@@ -61,8 +61,8 @@ class Answer(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-def report(options: PlanOptions, problem: Problem, form: Form) -> str:
-    """Return what to print; raise ValueError for rates that are wrong, before any work."""
+def at_rates(options: PlanOptions, problem: Problem) -> Answer:
+    """Return the answer at the rates that are asked for; raise ValueError for wrong ones, before any work."""
     if problem.latency.unit != "s":
         raise ValueError("--rate is in requests a second: give --target, --draft and --hardware, not --cost-ratio")
     rates = read.numbers(str(options.rate), "rate", "(-inf, inf)")
@@ -84,11 +84,15 @@ def report(options: PlanOptions, problem: Problem, form: Form) -> str:
         for gamma in lengths
     ]
     result = answer(services, rates, options)
-    result = result._replace(
+    return result._replace(
         sentence=with_memory(problem, result.sentence),
         notes=(*problem.notes, *result.notes),
         assumptions=(problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions, *result.assumptions),
     )
+
+
+def shown(result: Answer, options: PlanOptions, form: Form) -> str:
+    """Return what to print of an answer."""
     if form == "json":
         fields = made_here() | {"asked": asked_options(options)} | as_plain(result)
         return json_answer("specsim/plan-rates", fields, indent=None)
