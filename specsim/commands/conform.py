@@ -210,8 +210,10 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
         reports = _judged(options, module, subjects)
         if options.certificate is not None and draft is not None:
             held = certificate.write(options.certificate, draft, reports, options.false_alarm)
-            outcomes = report.short(reports)
-            _say(f"{options.certificate} certifies {certificate.listed(held.sources)}: {outcomes}", options)
+            passed = all(judged.status == 0 for judged in reports)
+            verb, more = ("certifies", "") if passed else ("records the judgement of", ", and certifies nothing")
+            about = f"{verb} {certificate.listed(held.sources)}{more}"
+            _say(f"{options.certificate} {about}: {report.short(reports)}", options)
             _say(certificate.unknown_in(held), options)
     if options.junit is not None:
         write_bytes(options.junit, ci.as_junit(reports).encode())
@@ -263,11 +265,13 @@ def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
         _say(report.text(unavailable), options)
         return [unavailable]
     begun: set[str] = set()
+    shown: dict[str, str] = {}
 
     def begin(subject: Any, seconds: float) -> None:
         """Name a subject as its judgement begins, or begins again with time that others left."""
         again = f", again, with {seconds:.0f} s that were left" if subject.name in begun else ""
         begun.add(subject.name)
+        shown.clear()
         _say(f"{subject.name} ({subject.kind}){again}{': ' + subject.note if subject.note else ''}", options)
 
     return sharing.judge_all(
@@ -276,7 +280,7 @@ def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
         false_alarm=options.false_alarm,
         properties=options.only,
         begin=begin,
-        say=lambda verdict: _say(report.line(verdict), options),
+        say=lambda verdict: _say(report.next_line(verdict, shown), options),
         end=lambda result: _say("\n".join(report.ending(result)), options),
     )
 

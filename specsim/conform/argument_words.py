@@ -6,6 +6,9 @@ import numpy as np
 
 from specsim.conform.cases import Case
 from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
+from specsim.conform.subject_call import Input
+from specsim.conform.toys import Toy
+from specsim.conform.verdict import Counterexample
 from specsim.exact.tree import texts
 from specsim.types import TokenTree
 
@@ -35,6 +38,22 @@ def argument_words(subject: Subject, case: Case, tree: TokenTree | None) -> dict
     if subject.masks and case.mask is not None:
         words["mask"] = allowed(case, tree)
     return words
+
+
+def input_shown(subject: Subject, case: Case, choice: Input) -> Counterexample:
+    """Return the input of one call as a counterexample shows it, with no outcome yet."""
+    if subject.kind in ("decoder", "drafter"):
+        tables = _table(case.target), _table(case.draft)
+        return Counterexample(case.words, *tables, None, None, {}, {}, argument_words(subject, case, None))
+    tree = choice.tree
+    drafts = None if tree is None else np.asarray(tree.tokens).tolist()
+    q = None if choice.q is None else choice.q.tolist()
+    return Counterexample(case.words, choice.p.tolist(), q, drafts, None, {}, {}, argument_words(subject, case, tree))
+
+
+def _table(model: Toy) -> dict[str, list[str]]:
+    """Return the rows of a model after texts of at most one token, as strings."""
+    return {str(text): [str(v) for v in row] for text, row in model.table.items() if len(text) < 2}
 
 
 def parameters(sampling_params: SamplingParams) -> str:

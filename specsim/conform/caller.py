@@ -79,6 +79,9 @@ class Caller:
             except scripted.NotScriptable:
                 if isinstance(random, scripted.Generator):
                     raise
+            except Broken as broken:
+                broken.at = broken.at or (case, choice)
+                raise
         self._note("it keeps random numbers over calls, and does not come to new ones")
         raise OutOfTime
 
@@ -217,7 +220,11 @@ class Caller:
             row = tuple(part[n] for part in parts) if pair else parts[0][n]
             key = (i, *(n if part.dtype == object else part[n].tobytes() for part in parts))
             if key not in known:
-                known[key] = answer(subject, case, drafts[i], row)
+                try:
+                    known[key] = answer(subject, case, drafts[i], row)
+                except Broken as broken:
+                    broken.at = (case, choices[i])
+                    raise
             answered = known[key]
             if logprobs is None:
                 return answered

@@ -128,9 +128,9 @@ def check(
     if content["subjects"] != [report["subject"] for report in content["reports"]]:
         raise NotHeld(f"{path} does not judge every subject that it names")
     if subject is None and content["subjects"] != names:
-        raise NotHeld(f"{path} certifies {_several(content['subjects'])}, not {_several(names)}: name one by --subject")
+        raise NotHeld(f"{path} is of {_several(content['subjects'])}, not {_several(names)}: name one by --subject")
     if subject is not None and names[0] not in content["subjects"]:
-        raise NotHeld(f"{path} certifies {_several(content['subjects'])}, not {names[0]}")
+        raise NotHeld(f"{path} is of {_several(content['subjects'])}, not {names[0]}")
 
     # Are the sources the same, and the versions of what they import?
     used = hashed(module, subjects, since(before) if before is not None else ())
@@ -145,7 +145,7 @@ def check(
         for name in [*certified, *(installed.keys() - certified.keys())]:
             if installed.get(name) != certified.get(name):
                 raise NotHeld(
-                    f"{path} certifies another {what} of {name}: {certified.get(name)}, not {installed.get(name)}"
+                    f"{path} is of another {what} of {name}: {certified.get(name)}, not {installed.get(name)}"
                 )
 
     # Did it pass?

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from specsim.base import check, clock, recording
 from specsim.base.unknown import unknown
 from specsim.conform import declared, libraries
+from specsim.conform.argument_words import input_shown
 from specsim.conform.cases import Case
 from specsim.conform.likeness import Exhibits, resemblance
-from specsim.conform.registry import names
+from specsim.conform.registry import NOTE, SEVERAL, names
 from specsim.conform.sources import since
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.subject_call import Broken
@@ -211,10 +212,21 @@ def _judged(name: str, subject: Subject, trial: Trial) -> Verdict | None:
         verdict: Verdict | None = module.verdict(subject, trial)
         return verdict
     except Broken as reason:
-        return Verdict(subject.name, name, "broken", runs=caller.runs - before, words=str(reason))
+        return _broken(subject, name, reason, caller.runs - before)
     except OutOfTime as late:
         words = "; ".join(filter(None, [f"the budget ran out: give it {LARGER}", str(late), *findings.why]))
         return Verdict(subject.name, name, "inconclusive", runs=caller.runs - before, words=words)
+
+
+def _broken(subject: Subject, name: str, reason: Broken, runs: int) -> Verdict:
+    """Return the verdict on a subject that broke: what it did, and the input of that call where it is known."""
+    words, shown = str(reason), None
+    if reason.at is not None:
+        shown = input_shown(subject, *reason.at)
+        words += f" ({shown.case})"
+    if subject.note == NOTE:
+        words += f"; {SEVERAL}"
+    return Verdict(subject.name, name, "broken", runs=runs, counterexample=shown, words=words)
 
 
 def _unasked(name: str, subject: Subject) -> str:

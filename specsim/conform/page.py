@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import specsim
-from specsim.conform.report import measure, outcome, short, simple, unfinished_words
+from specsim.conform.report import has_distance, measure, outcome, short, simple, unfinished_words
 from specsim.conform.verdict import Counterexample, Report, Verdict
 
 # Code between backticks, in a text that is escaped already.
@@ -110,14 +110,14 @@ def _report(report: Report) -> Iterable[str]:
     yield _table(head, map(_verdict_cells, report.verdicts))
     for verdict in report.verdicts:
         if verdict.counterexample is not None:
-            yield f"<h3>Counterexample to {escape(verdict.property)}: {escape(verdict.counterexample.case)}</h3>"
+            title = "Input of the call that broke in" if verdict.outcome == "broken" else "Counterexample to"
+            yield f"<h3>{title} {escape(verdict.property)}: {escape(verdict.counterexample.case)}</h3>"
             yield from _counterexample(verdict.counterexample)
 
 
 def _verdict_cells(verdict: Verdict) -> list[str]:
     """Return the table cells of one verdict: property, outcome, evidence, runs, distance, reach, words."""
-    has_distance = verdict.counterexample is not None and verdict.property != "bound"
-    distance = f"{simple(verdict.distance)} ({measure(verdict)})" if has_distance else ""
+    distance = f"{simple(verdict.distance)} ({measure(verdict)})" if has_distance(verdict) else ""
     # A verdict without runs of its own follows from those of other properties.
     return [
         _cell(verdict.property),
@@ -138,6 +138,8 @@ def _counterexample(shown: Counterexample) -> Iterable[str]:
     rows += [[_cell(name), _cell(words, "code")] for name, words in (shown.given or {}).items()]
     yield _table((), rows)
 
+    if not (shown.expected or shown.observed):
+        return
     # Outcomes, those that differ most first; bars are relative to the largest difference.
     expected, observed = shown.expected, shown.observed
     gaps = {key: observed.get(key, 0.0) - expected.get(key, 0.0) for key in {**expected, **observed}}

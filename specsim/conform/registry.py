@@ -45,6 +45,12 @@ EXONERATIONS = "specsim.conform.museum.exonerations"
 # The call of a file that has nothing but a function, and what a report notes of it.
 PLAIN = "verify(p, q, drafts, u)"
 NOTE = "judged with one draft and two uniforms; a file with subject() says how else it may be called"
+# What to write if such a function broke since it takes several drafts.
+SEVERAL = (
+    "it was called with one draft; if it takes several in a row, and returns (accepted drafts, next token) or the "
+    "tokens emitted, add: from specsim.conform import Subject; "
+    'def subject(): return Subject("mine", "chain", verify, randomness="coins", coins=lambda drafts: drafts + 1)'
+)
 # The lines that a file needs to be judged, for a user who has a function and nothing else.
 LINES = (
     'add: from specsim.conform import Subject; def subject(): return Subject("mine", "step", my_function) '

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -25,17 +25,27 @@ NO_REACH = "where it was tried, which is not recorded"
 SIZES = re.compile(r"V=(\d+), (?:(\d+) drafts?|tree \[([^]]*)\])")
 
 
-def line(verdict: Verdict) -> str:
+def line(verdict: Verdict, shown: Mapping[str, str] | None = None) -> str:
     """Return one verdict in one line.
 
-    >>> line(Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts", 36))
-    'lossless         joint       scripted, 36 runs: V=3, 2 drafts'
+    shown: reaches that stand above it in full, with their properties; it only says how far such a one goes.
+
+    >>> joint = Verdict("mine", "joint", "lossless", "scripted", "V=3, 1 draft; V=5, 2 drafts", 36)
+    >>> line(joint)
+    'lossless         joint       scripted, 36 runs: V=3, 1 draft; V=5, 2 drafts'
+    >>> line(joint, {joint.reach: "marginal"})
+    'lossless         joint       scripted, 36 runs: the sizes of marginal, up to V=5, 2 drafts'
     """
     is_lossless = verdict.outcome == "lossless"
-    parts = [verdict.reach] if is_lossless else [verdict.words]
+    reach = verdict.reach
+    sizes = extent(Report(verdict.subject, (verdict,)))
+    earlier = (shown or {}).get(reach, verdict.property)
+    if sizes and earlier != verdict.property:
+        reach = f"the sizes of {earlier}, up to {_least(list(sizes.values()))}"
+    parts = [reach] if is_lossless else [verdict.words]
     # The name of the property does not say what was accepted, and how often.
     if verdict.property == "vacuity" and is_lossless:
-        parts = [verdict.words, verdict.reach]
+        parts = [verdict.words, reach]
     if is_lossless and not any(parts):
         parts = [NO_REACH]
     seen = f"{verdict.outcome:16} {verdict.property:11} {evidence(verdict)}{distance(verdict)}"
@@ -56,9 +66,15 @@ def evidence(verdict: Verdict) -> str:
 
 def distance(verdict: Verdict) -> str:
     """Return the distance between what was seen and what should be, named; nothing where nothing is shown."""
-    if verdict.counterexample is None or verdict.property == "bound":
+    if not has_distance(verdict):
         return ""
     return f", {measure(verdict)} {verdict.distance:.3g}"
+
+
+def has_distance(verdict: Verdict) -> bool:
+    """Return whether a verdict shows a distance: it has laws that differ."""
+    shown = verdict.counterexample
+    return shown is not None and bool(shown.expected or shown.observed) and verdict.property != "bound"
 
 
 def measure(verdict: Verdict) -> str:
@@ -68,7 +84,22 @@ def measure(verdict: Verdict) -> str:
 
 def text(report: Report) -> str:
     """Return the whole report: every verdict, the counterexample that tells most, and the outcome."""
-    return "\n".join([*map(line, report.verdicts), *ending(report)])
+    return "\n".join([*lines(report.verdicts), *ending(report)])
+
+
+def lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield a line for each verdict; sizes that several have are said once."""
+    shown: dict[str, str] = {}
+    for verdict in verdicts:
+        yield next_line(verdict, shown)
+
+
+def next_line(verdict: Verdict, shown: dict[str, str]) -> str:
+    """Return the line of a verdict below others, and add its reach, with the name of its property, to `shown`."""
+    text = line(verdict, shown)
+    if verdict.outcome == "lossless":
+        shown.setdefault(verdict.reach, verdict.property)
+    return text
 
 
 def ending(report: Report) -> Iterator[str]:
@@ -84,7 +115,8 @@ def ending(report: Report) -> Iterator[str]:
     if report.resemblance is not None:
         yield report.resemblance.words
     unfinished = "" if report.complete else f" ({unfinished_words(report)}: what is above is a part)"
-    yield f"{report.subject}: {outcome(report)}{unfinished}"
+    # The lines above have every size; the last one says how far they go.
+    yield f"{report.subject}: {short([report])}{unfinished}"
 
 
 def outcome(report: Report) -> str:
@@ -170,14 +202,18 @@ def _seen(verdict: Verdict) -> str:
 
 
 def counterexample(shown: Counterexample) -> Iterator[str]:
-    """Yield the lines of a counterexample: the input, and where the laws differ most."""
+    """Yield the lines of a counterexample: the input and, unless the call broke, where the laws differ most."""
     # The input.
-    yield f"counterexample: {shown.case}"
-    for name, value in (("p", shown.p), ("q", shown.q), ("drafts, for example", shown.drafts)):
+    laws = bool(shown.expected or shown.observed)
+    yield f"{'counterexample' if laws else 'input'}: {shown.case}"
+    drafts = "drafts, for example" if laws else "drafts"
+    for name, value in (("p", shown.p), ("q", shown.q), (drafts, shown.drafts)):
         if value is not None:
             yield f"  {name} = {simple(value)}"
     for name, words in (shown.given or {}).items():
         yield f"  {name} = {words}"
+    if not laws:
+        return
     # Outcomes, those that differ most first.
     keys = sorted(shown.expected.keys() | shown.observed.keys(), key=str)
     gap = {key: abs(shown.expected.get(key, 0.0) - shown.observed.get(key, 0.0)) for key in keys}

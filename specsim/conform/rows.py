@@ -104,7 +104,8 @@ def parts_of(returned: Returned, paired: bool) -> tuple[Any, ...]:
     for part in parts:
         if isinstance(part, tuple | list) and part:
             columns = [np.asarray(libraries.plain(column)) for column in part]
-            arrays.append(np.stack(columns, axis=1))
+            # A list of numbers has one for each row.
+            arrays.append(np.stack(columns, axis=1 if columns[0].ndim else 0))
         else:
             arrays.append(np.asarray(libraries.plain(part)))
     return tuple(arrays)

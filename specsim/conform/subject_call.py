@@ -16,7 +16,9 @@ from specsim.types import Array, TokenTree
 
 
 class Broken(Exception):
-    """The subject raised, hung, or returned no token ids; the message says which."""
+    """The subject raised, hung, or returned no token ids; `at` is the case and the input of the call, once known."""
+
+    at: tuple[Case, Input] | None = None
 
 
 class TooSlow(Broken):

@@ -32,7 +32,10 @@ STATUS = {"lossless": 0, "lossy by design": 0, "convicted": 1}
 
 
 class Counterexample(NamedTuple):
-    """The smallest input found at which the law is wrong; expected and observed map outcomes to probabilities."""
+    """The smallest input found at which the law is wrong; expected and observed map outcomes to probabilities.
+
+    Of a subject that broke it is the input of the call, and both are empty.
+    """
 
     case: str  # in words: V, number of drafts, sampling parameters
     p: Any  # rows of the target, as they were passed

@@ -145,7 +145,7 @@ def test_one_call_that_raises_is_no_size_that_is_not_taken(wrong: int) -> None:
 def test_minus_1_is_no_token_of_a_step() -> None:
     """It was "not enough values to unpack"; after a block that was kept whole it means that there is no bonus."""
     (found,) = judge(Subject("minus", "step", lambda *_: -1), properties=["marginal"]).verdicts
-    assert (found.outcome, found.words) == ("broken", "returned token -1, outside 0..2")
+    assert (found.outcome, found.words) == ("broken", "returned token -1, outside 0..2 (V=3, 1 draft)")
 
     def right(p: Array, q: Array, drafts: Array, random: Any) -> Any:
         x = int(drafts[0])

@@ -42,7 +42,7 @@ def test_certificate(mine: Path, tmp_path: Path) -> None:
     mine.write_text(MINE.format(law=WRONG))
     status, said = run(str(mine), "--check", held)
     assert status == 2
-    assert "certifies another source of mine.py" in said
+    assert "is of another source of mine.py" in said
     assert run(str(mine), "--certificate", held)[0] == 1
     status, said = run(str(mine), "--check", held)
     assert (status, "says of mine: convicted" in said) == (1, True)

@@ -161,7 +161,7 @@ def test_one_subject_of_a_package_is_chosen_and_certified(tmp_path: Path) -> Non
     status, said = conform(str(mine), "--check", held)
     assert (status, "name one by --subject" in said) == (2, True), "the file has another one"
     status, said = conform(str(mine), "--subject", "wrong", "--check", held)
-    assert (status, "certifies engine.right, not engine.wrong" in said) == (2, True)
+    assert (status, "is of engine.right, not engine.wrong" in said) == (2, True)
     for name in ("engine", "nobody", ""):
         status, said = conform(str(mine), "--subject", name)
         assert (status, "known: engine.right; engine.wrong" in said) == (3, True)

@@ -125,7 +125,9 @@ def _impossible(run: ends.Run, program: Any, case: Case, end: End, *, again: boo
         # words.
         outside = OUTSIDE.match(str(reason))
         if outside is None:
-            raise Broken(f"{reason}, {_where(end)}") from reason
+            placed = Broken(f"{reason}, {_where(end)}")
+            placed.at = reason.at
+            raise placed from reason
         return (int(outside[1]),)
     for i, token in enumerate(answer.text):
         if not case.p(answer.text[:i])[token] > 0:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from specsim.base import clock
-from specsim.conform.argument_words import argument_words
+from specsim.conform.argument_words import input_shown
 from specsim.conform.cases import Case
 from specsim.conform.doubts import AGAIN, doubt
 from specsim.conform.evidence import montecarlo
@@ -177,19 +175,6 @@ def _counterexample(subject: Subject, case: Case, result: Look) -> Counterexampl
     """Return the counterexample of a case: the outcome whose probability is the furthest off, and its input."""
     keys = sorted(result.expected.keys() | result.observed.keys(), key=str)
     outcome = max(keys, key=lambda key: abs(result.observed.get(key, 0.0) - result.expected.get(key, 0.0)))
-    laws = outcome, result.expected, result.observed
-    if subject.kind in ("decoder", "drafter"):
-        tables = _table(case, "target"), _table(case, "draft")
-        return Counterexample(case.words, *tables, None, *laws, argument_words(subject, case, None))
     likeliest = max(inputs(subject, case), key=lambda drawn: drawn.weight)
-    drafts = None if likeliest.tree is None else np.asarray(likeliest.tree.tokens).tolist()
-    q = None if likeliest.q is None else likeliest.q.tolist()
-    return Counterexample(
-        case.words, likeliest.p.tolist(), q, drafts, *laws, argument_words(subject, case, likeliest.tree)
-    )
-
-
-def _table(case: Case, which: str) -> dict[str, list[str]]:
-    """Return the rows of the target or the draft after texts of at most one token, as strings."""
-    model = case.target if which == "target" else case.draft
-    return {str(text): [str(v) for v in row] for text, row in model.table.items() if len(text) < 2}
+    shown = input_shown(subject, case, likeliest)
+    return shown._replace(outcome=outcome, expected=result.expected, observed=result.observed)
