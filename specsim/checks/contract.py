@@ -60,10 +60,10 @@ def same_names(module: ModuleType, protocol: type) -> None:
     if problem and family:
         what = discover.called(family) if family in OF_THEIR_OWN else f"{family} {discover.called(family)}"
         raise AssertionError(f"this looks like {'an' if what[0] == 'o' else 'a'} {what}; {problem}")
-    assert not problem, problem
+    assert not problem, f"{problem}{remedy(module, protocol)}"
     problem = misnamed(module)
     assert not problem, problem
-    if "THEOREM" in protocol.__annotations__:
+    if "THEOREM" in constants(protocol):
         known = theorems()
         assert module.THEOREM in known, f"THEOREM is {module.THEOREM!r}; known: {', '.join(known)}"
 
@@ -81,9 +81,14 @@ def misnamed(module: ModuleType) -> str:
     return ""
 
 
+def constants(protocol: type) -> list[str]:
+    """Return the names of a Protocol's constants, those of the Protocols that it extends first."""
+    return [name for base in reversed(protocol.__mro__) for name in inspect.get_annotations(base)]
+
+
 def missing(module: ModuleType, protocol: type) -> str:
     """Return in words what the module lacks of a Protocol; an empty text if it has all."""
-    for name in protocol.__annotations__:
+    for name in constants(protocol):
         if not hasattr(module, name):
             return f"constant {name} is missing"
     for name, function in inspect.getmembers(protocol, inspect.isfunction):
@@ -93,6 +98,28 @@ def missing(module: ModuleType, protocol: type) -> str:
             return f"function {name} is missing"
         if problem := _other_parameters(module, name, function):
             return problem
+    return ""
+
+
+# What to write for a constant that is missing.
+CONSTANTS = {
+    "DRAFTS": 'DRAFTS = "iid", or how else its candidates are drawn',
+    "CHILDREN": 'CHILDREN = ("iid",), or how else siblings are drawn',
+    "EXACT": "EXACT = True, or False if it takes exp or log",
+    "SAMPLED": "SAMPLED = True if it learns from drawn tokens, or False",
+    "THEOREM": 'THEOREM = "open", or the name of a note in proofs/',
+    "PAPER": 'PAPER = "arXiv:2211.17192", or "" without one',
+}
+
+
+def remedy(module: ModuleType, protocol: type) -> str:
+    """Return in words what to write for the first name that a module lacks; an empty text if it lacks none."""
+    for name in constants(protocol):
+        if not hasattr(module, name):
+            return f": write {CONSTANTS[name]}" if name in CONSTANTS else ""
+    for name, function in inspect.getmembers(protocol, inspect.isfunction):
+        if not name.startswith("_") and not callable(getattr(module, name, None)):
+            return f": write def {name}({', '.join(list(inspect.signature(function).parameters)[1:])})"
     return ""
 
 

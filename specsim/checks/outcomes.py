@@ -64,6 +64,8 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
             check(rule)
     except Skipped as reason:
         return Finding(name, "skipped", str(reason))
+    except AssertionError as failure:
+        return Finding(name, "FAIL", str(failure) or _place(failure))
     except Exception as error:
         return Finding(name, "FAIL", f"{type(error).__name__}: {str(error) or _place(error)}")
     return Finding(name, "pass", "")

@@ -91,6 +91,14 @@ class Group(TyperGroup):
             raise
 
 
+# Names that options had, by the command and the name; the present one is said.
+FORMER = {
+    ("log", "--hazards"): "--out",
+    ("log", "--length"): "--gamma",
+    ("diagnose", "--length"): "--gamma",
+}
+
+
 def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
     """End with one line if words of the command line cannot be read; return for any other exception."""
     message = getattr(error, "format_message", None)
@@ -98,6 +106,12 @@ def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
     if message is None or type(error).__name__ == "NoArgsIsHelpError":
         return
     words = message().rstrip(".")
+    # An unknown option has near ones, and may have been one before.
+    name, near = getattr(error, "option_name", ""), list(getattr(error, "possibilities", None) or ())
+    former = FORMER.get((program.rpartition(" ")[2], name))
+    near = near if former is None else [former]
+    if near:
+        fail(f"no such option: {name}; did you mean {' or '.join(near)}? `{program} -h` lists what there is", status)
     # pydantic converts values for typer, and describes its errors.
     details = getattr(error.__cause__, "errors", None)
     if details is not None:

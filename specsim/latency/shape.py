@@ -199,15 +199,15 @@ class ModelShape(NamedTuple):
         ...                         "intermediate_size": 128, "vocab_size": 100}).body
         81920.0
         """
-        values, name = read(config)
+        values, name, place = read(config)
         try:
-            head, inner = read_head(values, name)
-            decoder = read_decoder(inner, name, FIELDS if head.kind else frozenset())
+            head, inner = read_head(values, place)
+            decoder = read_decoder(inner, place, FIELDS if head.kind else frozenset())
             shape = of_decoder(name, decoder)
-            stored = declared_weights(values, name, decoder.modules)
-            shape = shape._replace(stored=stored, cache=declared_cache(values, name))
+            stored = declared_weights(values, place, decoder.modules)
+            shape = shape._replace(stored=stored, cache=declared_cache(values, place))
         except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-            raise ValueError(f"config {name} has a field of a form that is not read: {error}") from None
+            raise ValueError(f"config {place} has a field of a form that is not read: {error}") from None
         return as_drafter(shape, head) if head.kind else shape
 
 

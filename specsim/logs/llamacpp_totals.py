@@ -49,6 +49,8 @@ def run_of_totals(source: str, totals: Totals) -> EngineLog:
             )
         first = "" if totals.emitted == totals.tokens else " behind the first of each answer"
         blocks, notes = cycles, (f"cycles are tokens{first} less accepted drafts",)
+        if totals.drafted < cycles:
+            notes += ("some cycles had no draft, as there are fewer drafts than cycles; numbers are of all cycles",)
     elif totals.accepted + blocks > totals.emitted:
         if totals.emitted < blocks:
             raise ValueError(f"{source}: {blocks:g} blocks emitted {totals.emitted:g} tokens; expected no fewer")

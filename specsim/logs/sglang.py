@@ -155,7 +155,12 @@ def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
     # The arguments, and what to note of them.
     steps, top, tokens = (_option(text, name) for name in ("num[-_]steps", "eagle[-_]topk", "num[-_]draft[-_]tokens"))
     length = _length(text, steps, top, tokens)
-    notes = ["the first line behind each prompt is left out: its interval began before"]
+    notes = []
+    if untimed := len(lines) - len(timed):
+        notes.append(
+            f"{untimed} of {len(lines)} decode lines count for no times, as the first of the log or behind a prompt: "
+            "the interval of such a line began before"
+        )
     if taus and top is not None and top > 1:
         notes.append(f"a tree: {steps or 0:g} steps, top-k {top:g}, {tokens or 0:g} tokens verified")
     if taus and length is None and _ADAPTIVE.search(text):

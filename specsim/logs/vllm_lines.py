@@ -50,7 +50,8 @@ def _intervals(text: str, source: str) -> list[Interval]:
             # Engines that share the requests print their throughput before it, each for the same interval.
             first = next((k + 1 for k in reversed(range(len(intervals))) if intervals[k].drafts), 0)
             intervals[first:] = [_timed(interval, drafts.seconds) for interval in intervals[first:]]
-            last = intervals.pop() if intervals else Interval(0.0, 0.0, False, drafts.seconds, ())
+            # Without a line of throughput before it nothing is known of the interval but its drafts.
+            last = intervals.pop() if intervals else Interval(0.0, 0.0, False, None, ())
             intervals.append(last._replace(drafts=(*last.drafts, drafts)))
     # An idle engine prints nothing, and its throughput of drafts is over the idle time, too: the interval behind it is
     # as long as the others are.

@@ -121,7 +121,7 @@ def test_report_01_no_plan_takes_every_step_to_have_a_draft(tmp_path: Path) -> N
     run("log", report("01-on.log"), "--out", tmp_path / "h.csv")
     refused = run("plan", "--hazards", tmp_path / "h.csv", "--cost-ratio", 0, code=2)
     assert "h.csv: 10.1 % of the steps had a draft, and a plan would take every step to have one" in refused
-    assert "give --draft ngram (or suffix) and --drafted-share 0.101" in refused
+    assert "give --drafted-share 0.101 (beside --target with --draft ngram or suffix)" in refused
     models = ("--target", "llama-3.1-8b", "--draft", "ngram", "--hardware", "h100-sxm")
     said = json.loads(run("plan", "--hazards", tmp_path / "h.csv", *models, "--drafted-share", 0.101, "--json"))
     assert said is not None

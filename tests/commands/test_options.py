@@ -65,6 +65,16 @@ def test_a_usage_error_is_one_line_that_names_the_program(words: list[str], stat
     assert run(app, *words) == (status, f"error: {line}\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "former", "present"),
+    [("log", "hazards", "out"), ("log", "length", "gamma"), ("diagnose", "length", "gamma"), ("log", "gama", "gamma")],
+)
+def test_a_former_name_of_an_option_leads_to_the_present_one(command: str, former: str, present: str) -> None:
+    """As a name that is nearly one does."""
+    said = f"no such option: --{former}; did you mean --{present}? `specsim {command} -h` lists what there is"
+    assert run(app, command, "x", f"--{former}", "3") == (2, f"error: {said}\n")
+
+
 def test_no_words_at_all_print_the_help() -> None:
     assert "Usage: specsim" in run(app)[1]
     assert "error" not in run(app)[1]

@@ -265,7 +265,7 @@ def test_host_overhead_is_stated_and_in_the_interval() -> None:
 
 
 def test_where_it_helps_at_short_contexts_alone() -> None:
-    """A draft whose caches are as large as its target's: there is no S*, and still it helps where the table says."""
+    """A draft whose caches are as large as its target's: there is no boundary, and it helps where the table says."""
     words = "--target qwen3-8b --draft qwen3-0.6b --hardware h100-sxm --alpha 0.6 --batch 16 --overhead 0"
     found, text = as_json(words), run(words)
     assert found["points"][0]["gamma"] > 0
@@ -274,8 +274,15 @@ def test_where_it_helps_at_short_contexts_alone() -> None:
     times = specsim.roofline("qwen3-8b", "qwen3-0.6b", "h100-sxm")
     gammas = [one.gamma for one in specsim.plan(times, 0.6, batches=[16], contexts=[first, last, last + 1, 131_072])]
     assert [g > 0 for g in gammas] == [True, True, False, False]
-    assert f"S*(16): none, as it does not help at the longest; it helps at contexts from {first} to {last}" in text
-    assert "S*(1): none, it helps at no context" in run(f"{SMALL} --alpha 0.1")
+    assert f"at batch 16 speculation helps at contexts from {first} to {last}, and not at the longest" in text
+    assert "at batch 1 speculation helps at no context" in run(f"{SMALL} --alpha 0.1")
+    assert "at batch 1 speculation helps at every context" in run(f"{SMALL} --alpha 0.8")
+
+
+def test_columns_of_costs_have_their_unit() -> None:
+    """They were "draft" and "verify", beside a cycle in ms."""
+    head = next(line for line in run(f"{SMALL} --alpha 0.8 --markdown").splitlines() if line.startswith("| batch"))
+    assert "| draft, steps | verify, steps | cycle, ms |" in head
 
 
 def test_the_largest_tree_is_said_to_be_so() -> None:

@@ -184,6 +184,18 @@ def test_bad_files(option: str, text: str, message: str, tmp_path: Path) -> None
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["share", "coverage"])
+@pytest.mark.parametrize("option", ["hazards", "histogram"])
+def test_names_that_hold_a_share_lead_to_the_option(option: str, name: str, tmp_path: Path) -> None:
+    """A file may say in how many steps there was a draft, in a column or a field that is not read."""
+    rows = f"position,hazard,{name}\n1,0.5,0.2\n"
+    path = tmp_path / "f.csv"
+    path.write_text(rows if option == "hazards" else f'{{"drafted": 1, "counts": [1, 3], "{name}": 0.2}}')
+    said = run(f"--cost-ratio 0.05 --{option} {path}", code=2)
+    assert f"'{name}' is unknown; " in said
+    assert said.endswith("; the share of the steps that had a draft is given by --drafted-share\n")
+
+
 ROWS: list[tuple[Callable[[dict[str, np.ndarray]], Any], str]] = [
     (lambda held: held.pop("q"), "has no tensor q; it has lengths, p, tokens"),
     (lambda held: held.update(q=held["q"][:, :3] / held["q"][:, :3].sum(axis=1, keepdims=True)), "vocabularies differ"),

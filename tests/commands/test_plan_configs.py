@@ -48,6 +48,17 @@ def test_drafters_that_are_not_known_are_refused_with_a_way_on(tmp_path: Path) -
         assert "--cost-ratio" in said
 
 
+@pytest.mark.parametrize("path", ["config.json", "models/mine/config.json", "other.json"])
+def test_a_refusal_names_the_path_of_the_config(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in the working directory was "config config", one in a folder had the folder's name alone."""
+    monkeypatch.chdir(tmp_path)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps({key: value for key, value in LLAMA.items() if key != "vocab_size"}))
+    assert f"error: config {path} has no vocab_size; its fields: " in run(f"0.7 --target {path} {WORDS}", 2)
+    Path(path).write_text(json.dumps(LLAMA | {"num_hidden_layers": 10**9}))
+    assert f"error: config {path}: num_hidden_layers is 1000000000; " in run(f"0.7 --target {path} {WORDS}", 2)
+
+
 def test_a_model_of_one_narrow_layer_is_a_target(tmp_path: Path) -> None:
     small = LLAMA | {"num_hidden_layers": 1, "hidden_size": 512, "intermediate_size": 1024}
     assert as_json(f"0.7 --target {saved(tmp_path, small)} {WORDS} --overhead 0")["points"]

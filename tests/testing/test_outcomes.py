@@ -12,7 +12,7 @@ from helpers.rules import MUTANTS, load
 from typer.testing import CliRunner
 
 from specsim import discover
-from specsim.checks import STEP_CHECKS, Skipped, backends, check_rule, family_checks
+from specsim.checks import STEP_CHECKS, Skipped, backends, check_rule, contract, family_checks
 from specsim.checks.contract import theorems
 from specsim.checks.outcomes import written
 from specsim.cli import app
@@ -41,10 +41,11 @@ def test_without_a_second_library_nothing_is_compared(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        ({"DRAFTS": None}, "constant DRAFTS is missing"),
+        ({"DRAFTS": None}, "constant DRAFTS is missing: write DRAFTS = "),
+        ({"EXACT": None}, "constant EXACT is missing: write EXACT = True, or False if it takes exp or log"),
         ({"DRAFTS": "Single"}, "DRAFTS is 'Single'; known: distinct, "),
         ({"THEOREM": "T99"}, "THEOREM is 'T99'; known: T01, "),
-        ({"transition": None}, "function transition is missing"),
+        ({"transition": None}, "function transition is missing: write def transition(plan, drafts)"),
         ({"bias": lambda law: law}, "bias['law'] should take ['plan']"),
     ],
 )
@@ -52,12 +53,26 @@ def test_a_broken_contract_is_all_that_is_said(names: dict[str, object], words: 
     (finding,) = check_rule(changed(**names), "step")
     assert (finding.check, finding.outcome) == ("contract", "FAIL")
     assert words in finding.detail
+    assert "Error" not in finding.detail
+
+
+@pytest.mark.parametrize("family", contract.PROTOCOLS)
+def test_every_constant_that_may_be_missing_has_its_remedy(family: str) -> None:
+    wanted = contract.PROTOCOLS[family].__annotations__
+    assert [name for name in wanted if not contract.CONSTANTS[name].startswith(f"{name} = ")] == []
+    name = next(iter(discover.names(family)))
+    module = discover.find(family, name)
+    for constant in wanted:
+        lacking = type(module)("mine", module.__doc__)
+        vars(lacking).update({key: value for key, value in vars(module).items() if key != constant})
+        (finding,) = check_rule(lacking, family)
+        assert finding.detail == f"constant {constant} is missing: write {contract.CONSTANTS[constant]}"
 
 
 @pytest.mark.parametrize("family", ["chain", "tree", "draft"])
 def test_a_rule_of_another_family_is_recognised(family: str) -> None:
     (finding,) = check_rule(rejection, family)
-    assert finding.detail.startswith("AssertionError: this looks like a step rule; ")
+    assert finding.detail.startswith("this looks like a step rule; ")
 
 
 def test_the_command_recognises_it_too() -> None:

@@ -46,7 +46,7 @@ def of_every_step(path: Path, share: float | None, acceptance: Acceptance) -> Ac
     if share is None and known is not None and known < DENSE:
         raise ValueError(
             f"{path.name}: {100 * known:.3g} % of the steps had a draft, and a plan would take every step to have one; "
-            f"give --draft ngram (or suffix) and --drafted-share {known:.3g}"
+            f"give --drafted-share {known:.3g} (beside --target with --draft ngram or suffix)"
         )
     return acceptance
 

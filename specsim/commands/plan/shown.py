@@ -46,7 +46,7 @@ def text(answer: Answer, form: style.Form = "text") -> str:
 
     # Boundaries, notes and assumptions.
     for batch, context in answer.boundaries.items():
-        lines.append(f"S*({batch}): {_boundary(context, answer.between.get(batch, []))}")
+        lines.append(f"at batch {batch} speculation {_boundary(context, answer.between.get(batch, []))}")
     lines += [f"note: {note}" for note in answer.notes]
     lines.append("everything above is predicted; it takes for granted:")
     lines += [f"- {assumption}" for assumption in answer.assumptions]
@@ -74,7 +74,7 @@ def _chain_table(answer: Answer) -> style.Table:
     in_seconds = answer.points[0].unit == "s"
     speedups = [point.speedup for point in answer.points]
     speedup = _with_level("speedup", speedups, answer.level)
-    head = ["batch", "context", "gamma", "tau", speedup, "draft", "verify"]
+    head = ["batch", "context", "gamma", "tau", speedup, "draft,\nsteps", "verify,\nsteps"]
     head += ["cycle, ms", "tokens/s"] if in_seconds else ["cycle, steps"]
 
     def row(point: Prediction) -> list[style.Cell]:
@@ -133,8 +133,8 @@ def _with_level(name: str, estimates: Sequence[Estimate], level: float) -> str:
 def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:
     """Return a boundary in words, with the ranges of contexts at which speculation helps if there is none."""
     if context is not None:
-        return f"helps from context {context} on"
+        return f"helps from context {context} on" if context else "helps at every context"
     if not between:
-        return "none, it helps at no context"
+        return "helps at no context"
     ranges = " and ".join(f"from {low} to {high}" for low, high in between)
-    return f"none, as it does not help at the longest; it helps at contexts {ranges}"
+    return f"helps at contexts {ranges}, and not at the longest"

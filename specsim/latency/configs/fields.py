@@ -192,15 +192,16 @@ def _says(name: str, value: Any) -> bool:
     return value is not None and value is not False and value != [] and value != {} and value != 0 and value != ""
 
 
-def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The fields of a config, and a name for it; ValueError for a file that cannot be read."""
+def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str, str]:
+    """The fields of a config, a name for its model, and its path or name for messages; ValueError for a bad file."""
     # A dict, a GGUF file, a folder or a file.
     if isinstance(config, dict):
-        return config, str(config.get("_name_or_path") or config.get("model_type") or "model")
+        name = str(config.get("_name_or_path") or config.get("model_type") or "model")
+        return config, name, name
     path = Path(config)
     if is_gguf(path):
         header = read_header(path)
-        return gguf_config(header) | {"quantization_config": stored_bits(header)}, path.stem
+        return gguf_config(header) | {"quantization_config": stored_bits(header)}, path.stem, str(path)
     path = path / "config.json" if path.is_dir() else path
     try:
         values = read_json(path, MOST_BYTES, f"config {path}")
@@ -208,10 +209,10 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
         raise ValueError(f"config {path} cannot be read: {error.strerror}") from None
     if not isinstance(values, dict):
         raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
-    # A quantization may be described beside it; a file called config.json is named by its folder.
-    if path.name == "config.json":
-        values = _with_beside(values, path)
-    return values, path.parent.name or path.stem if path.name == "config.json" else path.stem
+    if path.name != "config.json":
+        return values, path.stem, str(path)
+    # A quantization may be described beside a file of this name; the model is named by its folder.
+    return _with_beside(values, path), path.absolute().parent.name or path.stem, str(path)
 
 
 def _with_beside(values: dict[str, Any], path: Path) -> dict[str, Any]:

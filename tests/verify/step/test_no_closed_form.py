@@ -168,9 +168,7 @@ def test_a_wrong_closed_form_is_shown_with_its_laws(naive: str) -> None:
     vars(wrong).update(vars(module), acceptance=lambda plan: np.minimum(plan.p, plan.q).sum(axis=-1))
     found = find("acceptance_is_exact", family_checks("step")["acceptance_is_exact"], wrong)
     assert found.failed
-    where = re.compile(
-        r"AssertionError: .*V=\d .*K=\d: p=\[.*\] q=\[.*\] has acceptance (.*) as stated, (.*) by enumeration"
-    )
+    where = re.compile(r".*V=\d .*K=\d: p=\[.*\] q=\[.*\] has acceptance (.*) as stated, (.*) by enumeration")
     match = where.fullmatch(found.detail)
     assert match is not None
     assert match[1] != match[2]
