@@ -40,9 +40,8 @@ FOR_READERS = ("source", "note")
 def check_names(names: Iterable[str], known: Sequence[str], source: str, kind: str) -> None:
     """ValueError for a column, field or tensor that is not read: its numbers would count for nothing."""
     for name in names:
-        if name in known or name in FOR_READERS:
-            continue
-        error = unknown(f"{source}: {kind}", name, [*known, *FOR_READERS])
-        if "share" in name.lower() or "coverage" in name.lower():
-            raise ValueError(f"{error}; the share of the steps that had a draft is given by --drafted-share")
-        raise error
+        if name not in known and name not in FOR_READERS:
+            error = unknown(f"{source}: {kind}", name, [*known, *FOR_READERS])
+            if "share" in name.lower() or "coverage" in name.lower():
+                raise ValueError(f"{error}; the share of the steps that had a draft is given by --drafted-share")
+            raise error
