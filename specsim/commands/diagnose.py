@@ -160,7 +160,7 @@ def text(diagnosis: Diagnosis, form: Form = "text") -> str:
     if len(diagnosis.by_batch) > 1:
         rows = [["batch", "speedup"]]
         rows += [[Number(shown(batch), batch), spanned(*speed, 2)] for batch, speed in diagnosis.by_batch]
-        lines += [rows, *_off_above(diagnosis), ""]
+        lines += [rows, *_switch_off_lines(diagnosis), ""]
     if _untold(diagnosis):
         lines += [_logs(diagnosis), ""]
     if diagnosis.parts:
@@ -177,15 +177,25 @@ def text(diagnosis: Diagnosis, form: Form = "text") -> str:
     return page(lines, form)
 
 
-def _off_above(diagnosis: Diagnosis) -> list[str]:
-    """Return from which batch on it is slower for sure, if it is so at all batches behind."""
+def _switch_off_lines(diagnosis: Diagnosis) -> list[str]:
+    """Return the line that advises from which batch on to switch speculation off; [] without such a batch.
+
+    It is the first batch at which every log is certainly slower, if every log at each larger batch is so, too.
+    """
     from specsim.logs.record import shown
     from specsim.speed.runs import verdict_of
 
-    slower = [batch for batch, speed in diagnosis.by_batch if verdict_of(speed) == "slower"]
-    if slower and all(verdict_of(speed) == "slower" for batch, speed in diagnosis.by_batch if batch >= slower[0]):
-        return [f"switch it off from batch {shown(slower[0])} on: it is slower there in every log"]
-    return []
+    # Whether every log is slower, by batch, smallest first.
+    all_slower: dict[float, bool] = {}
+    for log in sorted(diagnosis.by_log, key=lambda log: log.batch):
+        is_slower = verdict_of(log.speedup) == "slower"
+        all_slower[log.batch] = all_slower.get(log.batch, True) and is_slower
+
+    # The first such batch, and whether all larger ones are slower, too.
+    first = next((batch for batch, is_slower in all_slower.items() if is_slower), None)
+    if first is None or not all(all_slower[batch] for batch in all_slower if batch >= first):
+        return []
+    return [f"switch it off from batch {shown(first)} on: it is slower there in every log"]
 
 
 def _untold(diagnosis: Diagnosis) -> bool:

@@ -13,7 +13,7 @@ from specsim.logs.measures import log_acceptance
 from specsim.logs.record import EngineLog
 from specsim.speed.diagnosis import diagnose
 from specsim.speed.prediction import Estimate, interval
-from specsim.speed.runs import plain_step_of
+from specsim.speed.runs import LogSpeed, plain_step_of
 from specsim.speed.terms import PLAIN, Observation, in_steps, solve
 from specsim.speed.two_runs import compare_runs
 
@@ -137,7 +137,17 @@ def test_plain_runs_are_pooled() -> None:
 def test_off_from_a_batch_on_is_said_where_every_larger_one_is_slower(
     speeds: tuple[float, ...], said: list[str]
 ) -> None:
-    by_batch = tuple((float(8**i), Estimate(speed, speed, speed)) for i, speed in enumerate(speeds))
-    found = diagnose([OFF], [ON])._replace(by_batch=by_batch)
-    assert command._off_above(found) == said
+    estimates = [Estimate(speed, speed, speed) for speed in speeds]
+    by_log = tuple(LogSpeed("on", float(8**i), 4, estimate) for i, estimate in enumerate(estimates))
+    by_batch = tuple((log.batch, log.speedup) for log in by_log)
+    found = diagnose([OFF], [ON])._replace(by_batch=by_batch, by_log=by_log)
+    assert command._switch_off_lines(found) == said
     assert all(line in command.text(found) for line in said)
+
+
+def test_off_from_a_batch_on_is_said_only_where_every_log_is_slower() -> None:
+    """The first log is slower at batch 8, and the second, with fewer drafts, is faster there."""
+    speeds = [(1.0, 4, 1.3), (1.0, 1, 1.2), (8.0, 4, 0.6), (8.0, 1, 1.1), (64.0, 4, 0.5), (64.0, 1, 0.9)]
+    by_log = tuple(LogSpeed(f"on{length}", batch, length, Estimate(s, s, s)) for batch, length, s in speeds)
+    lines = command._switch_off_lines(diagnose([OFF], [ON])._replace(by_log=by_log))
+    assert lines == ["switch it off from batch 64 on: it is slower there in every log"]
