@@ -91,23 +91,23 @@ def conform(options: Conform) -> None:
 
     # A list of adapters, or the check of a certificate.
     form = form_of(options)
-    _outputs(options)
+    _check_outputs(options)
     if options.as_list:
-        _listed(form)
+        _print_list(form)
         return
     if options.check is not None:
         if form not in ("text", "json"):
             raise ValueError(f"--check prints no table, so it has no --{form}; leave it out, or give --json")
-        _checked(options, options.check)
+        _print_check(options, options.check)
         return
     # A judgement, with its reports in the form that is chosen.
     try:
         module, reports = _reports(options)
     except Exception as error:
-        _failed(options, str(error))
+        _write_failure(options, str(error))
         raise
     if options.html is not None:
-        _page(options, module, reports)
+        _write_page(options, module, reports)
     if form == "json":
         typer.echo(json_answer("specsim/conform", {"reports": [report.as_json(result) for result in reports]}))
     if form in ("csv", "latex"):
@@ -122,42 +122,46 @@ def conform(options: Conform) -> None:
         raise typer.Exit(1 if 1 in statuses else UNDECIDED)
 
 
-def _outputs(options: Conform) -> None:
-    """Raise ValueError, before any work, for a file that cannot be written or would never be."""
+def _check_outputs(options: Conform) -> None:
+    """Raise ValueError, before any work, for an output file that cannot be written or that this run would not write."""
     from specsim.base.files import check_writable
 
-    files = {"html": ".html", "junit": ".xml", "badge": ".json", "certificate": ""}
-    for name, path in ((name, getattr(options, name)) for name in files):
+    # Options that name an output file, with the ending that the file must have.
+    endings = {"html": ".html", "junit": ".xml", "badge": ".json", "certificate": ""}
+    for name, ending in endings.items():
+        path = getattr(options, name)
         if path is None:
             continue
         if options.as_list or options.check is not None:
             raise ValueError(f"--{name} is of a judgement; --list and --check judge nothing")
         if name == "certificate" and options.counts is not None:
             raise ValueError("--certificate is of code; --counts judges a log")
-        check_writable(path, files[name])
+        check_writable(path, ending)
 
 
-def _listed(form: Form) -> None:
+def _print_list(form: Form) -> None:
     """Print the adapters and their subjects; a terminal gets one paragraph for each."""
     from specsim.conform import registry
     from specsim.conform.output import aside
     from specsim.report.forms import page
 
     with aside():
-        listed = registry.listed()
+        entries = registry.listed()
     if form == "json":
-        typer.echo(json_answer("specsim/conform-list", {"adapters": [entry._asdict() for entry in listed]}))
+        typer.echo(json_answer("specsim/conform-list", {"adapters": [entry._asdict() for entry in entries]}))
         return
-    rows = [[entry.adapter, entry.state, "; ".join(entry.subjects)] for entry in listed]
     # A name may have commas: in text each has a line of its own.
-    lines = [
-        line for one in listed for line in (f"{one.adapter}: {one.state}", *(f"  {name}" for name in one.subjects))
-    ]
-    table = [["adapter", "what it is of, and what is missing", "subjects"], *rows]
-    typer.echo(page(lines if form == "text" else [table], form))
+    if form == "text":
+        lines: list[str] = []
+        for entry in entries:
+            lines += [f"{entry.adapter}: {entry.state}", *(f"  {name}" for name in entry.subjects)]
+        typer.echo(page(lines, form))
+        return
+    rows = [[entry.adapter, entry.state, "; ".join(entry.subjects)] for entry in entries]
+    typer.echo(page([[["adapter", "what it is of, and what is missing", "subjects"], *rows]], form))
 
 
-def _checked(options: Conform, path: Path) -> None:
+def _print_check(options: Conform, path: Path) -> None:
     """Print what a certificate covers; exit with the status of the reason if the installed code differs from it."""
     from specsim.conform import certificate, registry
     from specsim.conform.output import aside
@@ -207,7 +211,7 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
         draft = None
         if options.certificate is not None and not isinstance(subjects, str):
             draft = certificate.drafted(module, subjects, before)
-        reports = _judged(options, module, subjects)
+        reports = _judge_subjects(options, module, subjects)
         if options.certificate is not None and draft is not None:
             held = certificate.write(options.certificate, draft, reports, options.false_alarm)
             passed = all(judged.status == 0 for judged in reports)
@@ -222,8 +226,8 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
     return module, reports
 
 
-def _failed(options: Conform, reason: str) -> None:
-    """Write the files that CI reads if nothing could be judged; else it would show the files of an older run."""
+def _write_failure(options: Conform, reason: str) -> None:
+    """Write the files that CI reads, with the reason why nothing was judged; CI would show those of an older run."""
     from specsim.base.files import write_bytes
     from specsim.conform import ci
 
@@ -242,7 +246,7 @@ def _source(options: Conform) -> str:
     return options.source
 
 
-def _page(options: Conform, module: Any, reports: list[Any]) -> None:
+def _write_page(options: Conform, module: Any, reports: list[Any]) -> None:
     """Write the reports as a page of HTML."""
     from specsim.base.files import write_bytes
     from specsim.conform import page
@@ -254,25 +258,31 @@ def _page(options: Conform, module: Any, reports: list[Any]) -> None:
     write_bytes(options.html, page.page(reports, facts).encode())
 
 
-def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
-    """Return a report for every subject of a file; show each verdict as it is reached."""
+def _judge_subjects(options: Conform, module: Any, subjects: Any) -> list[Any]:
+    """Judge every subject of a file and return a report for each; show each verdict as it is reached.
+
+    subjects: the subjects, or the reason as a string why there are none.
+    """
     from specsim.conform import registry, report, sharing
     from specsim.conform.judgement import chosen
 
+    # Refuse unknown properties; report what is not available.
     chosen(options.only)
     if isinstance(subjects, str):
         unavailable = registry.unavailable(module, subjects)
         _say(report.text(unavailable), options)
         return [unavailable]
+    # Judge all, within the time that they share.
     begun: set[str] = set()
     shown: dict[str, str] = {}
 
     def begin(subject: Any, seconds: float) -> None:
         """Name a subject as its judgement begins, or begins again with time that others left."""
         again = f", again, with {seconds:.0f} s that were left" if subject.name in begun else ""
+        note = f": {subject.note}" if subject.note else ""
         begun.add(subject.name)
         shown.clear()
-        _say(f"{subject.name} ({subject.kind}){again}{': ' + subject.note if subject.note else ''}", options)
+        _say(f"{subject.name} ({subject.kind}){again}{note}", options)
 
     return sharing.judge_all(
         subjects,
@@ -286,7 +296,7 @@ def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
 
 
 def _budget(options: Conform, subjects: int) -> float:
-    """Return the seconds for so many subjects together."""
+    """Return the time limit in seconds for this number of subjects together."""
     return EACH * subjects if options.budget is None else parse_budget(options.budget)
 
 

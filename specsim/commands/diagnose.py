@@ -102,16 +102,17 @@ def sentence(diagnosis: Diagnosis) -> str:
     # The cycle, and whether acceptance is the cause.
     parts = ", ".join(_part(part, diagnosis) for part in diagnosis.parts)
     why = "because" if diagnosis.verdict == "slower" else "while"
-    made = f"a cycle costs {diagnosis.cycle.value:.2f} plain steps and emits {diagnosis.tau.value:.2f} tokens: {parts}"
-    return f"{opening} {why} {made}; {_acceptance(diagnosis)}."
+    costs = f"a cycle costs {diagnosis.cycle.value:.2f} plain steps and emits {diagnosis.tau.value:.2f} tokens"
+    return f"{opening} {why} {costs}: {parts}; {_acceptance(diagnosis)}."
 
 
 def _acceptance(diagnosis: Diagnosis) -> str:
-    """Return whether acceptance is the cause, with the speedup that certain acceptance would give."""
+    """Return whether acceptance is the cause, with the speedup that acceptance 1 would give."""
     assert diagnosis.certain is not None
     assert diagnosis.cycle is not None
     if not diagnosis.length:
         return "nothing was drafted, so acceptance is not the cause"
+    # The speedup if every draft were accepted: at most 1 means that acceptance cannot be the cause.
     then = f"with 100 % it would be {_times(diagnosis.certain)}"
     if diagnosis.certain.value <= 1:
         return f"acceptance is not the cause: {then}"
@@ -121,14 +122,18 @@ def _acceptance(diagnosis: Diagnosis) -> str:
 
 
 def _part(part: Part, diagnosis: Diagnosis) -> str:
-    """Return a part of the cycle in words, with its plain steps."""
+    """Return a part of the cycle in words, with its time in plain steps, such as "drafting 0.40".
+
+    A part has several names if the logs do not tell these apart: "drafting and verifying 5 tokens 1.52 together".
+    """
     from specsim.logs.record import shown
     from specsim.speed.parts import joined_names
 
+    # The names of the part; fixed work has its time in ms as well.
     tokens = "1 token" if diagnosis.verified == 1 else f"{shown(diagnosis.verified or 0.0)} tokens"
     words = [f"verifying {tokens}" if name == "verifying" else name for name in part.names]
     if part.names == ("fixed work",):
-        # Noise may have made the rest negative.
+        # Fixed work is what the other parts leave of the cycle: noise may make it negative.
         if part.steps.value <= 0:
             return "no fixed work"
         words = [f"{1e3 * part.steps.value * diagnosis.step:.3g} ms of fixed work"]
@@ -155,14 +160,14 @@ def text(diagnosis: Diagnosis, form: Form = "text") -> str:
         rows += [[" + ".join(part.names), spanned(*part.steps, 2)] for part in diagnosis.parts]
         lines += [rows, ""]
     if diagnosis.mends and not diagnosis.doubts:
-        rows = [["what would mend it", "speedup", "how it is known"], *(_mend(mend) for mend in diagnosis.mends)]
+        rows = [["what would mend it", "speedup", "how it is known"], *(_mend_row(mend) for mend in diagnosis.mends)]
         lines += [rows, ""]
     if len(diagnosis.by_batch) > 1:
         rows = [["batch", "speedup"]]
         rows += [[Number(shown(batch), batch), spanned(*speed, 2)] for batch, speed in diagnosis.by_batch]
         lines += [rows, *_switch_off_lines(diagnosis), ""]
-    if _untold(diagnosis):
-        lines += [_logs(diagnosis), ""]
+    if _has_more_logs(diagnosis):
+        lines += [_log_rows(diagnosis), ""]
     if diagnosis.parts:
         lines += [
             f"these logs do not tell {joined_names(part.names)} apart; to measure: {' and '.join(diagnosis.missing)}"
@@ -198,19 +203,25 @@ def _switch_off_lines(diagnosis: Diagnosis) -> list[str]:
     return [f"switch it off from batch {shown(first)} on: it is slower there in every log"]
 
 
-def _untold(diagnosis: Diagnosis) -> bool:
-    """Return whether a log is in no other table; other lengths at the explained batch are among the remedies."""
-    first: dict[float, float | None] = {}
+def _has_more_logs(diagnosis: Diagnosis) -> bool:
+    """Return whether some log is in no other table, so that logs need a table of their own.
+
+    The table of batches holds the first log of each batch. The remedies hold other draft lengths at the batch that is
+    explained, which is that of the first log.
+    """
+    first_lengths: dict[float, float | None] = {}
     for log in diagnosis.by_log:
-        explained = log.batch == diagnosis.by_log[0].batch
-        if log.batch in first and not (explained and log.length != first[log.batch]):
+        is_explained_batch = log.batch == diagnosis.by_log[0].batch
+        is_later_log = log.batch in first_lengths
+        is_remedy = is_explained_batch and log.length != first_lengths.get(log.batch)
+        if is_later_log and not is_remedy:
             return True
-        first.setdefault(log.batch, log.length)
+        first_lengths.setdefault(log.batch, log.length)
     return False
 
 
-def _logs(diagnosis: Diagnosis) -> list[list[Cell]]:
-    """Return a row for every log, where there are several of one batch."""
+def _log_rows(diagnosis: Diagnosis) -> list[list[Cell]]:
+    """Return the table of logs: source, batch, drafts a block and speedup of each."""
     from specsim.logs.record import shown
     from specsim.report.forms import Number, spanned
 
@@ -221,10 +232,11 @@ def _logs(diagnosis: Diagnosis) -> list[list[Cell]]:
     return rows
 
 
-def _mend(mend: Mend) -> list[Cell]:
+def _mend_row(mend: Mend) -> list[Cell]:
     """Return a remedy as a row: the change, its speedup, and how that is known."""
     from specsim.report.forms import Number
 
+    # Without a value the logs only bound the speedup.
     if mend.value is None:
         words, basis = f"{mend.low:.2f} to {mend.high:.2f}", "as far as these logs tell"
     else:

@@ -151,7 +151,11 @@ def _best_chains(problem: Problem) -> tuple[Prediction, ...]:
 
 
 def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Prediction:
-    """Return the prediction whose interval allows for overhead that nobody stated."""
+    """Return the prediction, its interval's low end lowered to allow for overhead that the options do not state.
+
+    Without --overhead the value leaves it out, but the true speedup may be as low as with `hidden_overhead` seconds
+    more in each cycle. Plain decoding (gamma 0) has no interval to lower.
+    """
     seconds = problem.costs.hidden_overhead
     if not seconds or not prediction.gamma:
         return prediction
@@ -166,7 +170,10 @@ def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Predictio
 
 
 def _boundaries(problem: Problem) -> tuple[dict[int, int | None], dict[int, list[tuple[int, int]]]]:
-    """Return S*(B) for each batch, and the helpful ranges of contexts for batches that have no boundary."""
+    """Return S*(B) for each batch, and the helpful ranges of contexts for batches that have no boundary.
+
+    Costs as numbers (unit other than "s") do not depend on the context: both are empty.
+    """
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     if latency.unit != "s" or problem.costs.is_measured or problem.by_point:
         return {}, {}
@@ -190,6 +197,7 @@ def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
     """
     if not doubts:
         return "no"
+    # The least speedup: the low end of a real interval, else the speedup if the worst assumption fails.
     has_interval = best.low is not None and best.low < best.value
     least = best.low if has_interval else doubts[0].speedup
     return "perhaps" if least is not None and least < 1 else "yes"
@@ -253,7 +261,7 @@ def _facts(
     trees: tuple[Tree, ...],
     unknown: tuple[str, ...],
 ) -> Facts:
-    """Return what the answer's sentence says."""
+    """Return the facts that the answer's sentence is made of."""
     # The tree is named only if it is faster than the best chain.
     tree = trees[0] if trees and trees[0].parents else None
     if tree is not None and tree.speedup.value <= best_chain.speedup.value:

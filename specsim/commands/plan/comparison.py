@@ -21,8 +21,9 @@ PHASES = ("draft", "sample", "verify", "rule", "host")
 class Comparison(NamedTuple):
     """Costs and acceptance of a record.
 
-    latency: in plain steps, of passes over up to `most` tokens. steps: the time of a draft step at each level. drafts:
-    acceptance, and that of siblings by rank if trees were compared.
+    latency: in plain steps, of passes over up to `most` tokens. steps: the time in plain steps that each further level
+    adds to drafting. drafts: acceptance, and that of siblings by rank if trees were compared. notes: remarks for the
+    reader on what the record limits.
     """
 
     latency: LatencyModel
@@ -35,7 +36,8 @@ class Comparison(NamedTuple):
 class Timed(NamedTuple):
     """Seconds of the parts of a cycle that drafts a chain or tree of `levels` levels and verifies `tokens` in one pass.
 
-    plain: a whole cycle of plain decoding in the same run.
+    plain: a whole cycle of plain decoding in the same run. draft: drafting and sampling. verify: the target's pass.
+    rest: the rule and the host.
     """
 
     levels: int
@@ -49,16 +51,19 @@ class Timed(NamedTuple):
 def read_comparison(path: Path) -> Comparison:
     """Return the costs and the acceptance of a record of `specsim-real compare`; ValueError if it has none.
 
-    Times are medians over the lines that were timed with the same number of tokens, or of levels: t(m) of a target
-    pass, c of a draft step by level, the differences of the times to draft one level more. Between what was timed they
-    lie on lines; beyond it there is none.
+    t(m), the time of a target pass over m tokens, is the median over the lines that verify m tokens. The time to draft
+    a number of levels is the median over the lines with so many; c of a level is what it adds to the time of the level
+    before. Times between those that were measured are interpolated linearly; there is none beyond them.
     """
+    # The run in the file, and the place of its fields in messages.
     content = _record(path)
-    # The lines whose cycles were timed.
     run, where = content, ""
     if content["schema"] == RULES:
         run, where = _at(path, _at(path, content, "runs"), 0, "runs"), "runs[0]."
-    lines = list(_trees(path, content) if content["schema"] == TREES else _chains(path, run, where))
+
+    # The lines of the comparison whose cycles were timed.
+    has_trees = content["schema"] == TREES
+    lines = list(_timed_trees(path, content) if has_trees else _timed_chains(path, run, where))
     if not lines:
         raise ValueError(f"{path.name} has no line whose cycles were timed")
     if not any(line.draft for line in lines):
@@ -77,7 +82,7 @@ def read_comparison(path: Path) -> Comparison:
     latency = latency._replace(assumptions=(*latency.assumptions, source_words))
 
     # Acceptance by rank of a record of trees, else by position.
-    acceptance = _ranks(path, content) if content["schema"] == TREES else _hazards(path, run, where)
+    acceptance = _ranks(path, content) if has_trees else _hazards(path, run, where)
     notes = [f"{path.name} timed passes over {max(passes)} tokens at most: no larger block is tried"]
     if not acceptance.ranks:
         notes.append(f"{path.name} has no acceptance by rank: trees are planned with --ranks, too")
@@ -96,36 +101,44 @@ def _record(path: Path) -> dict[str, Any]:
     return content  # type: ignore[no-any-return]
 
 
-def _chains(path: Path, run: dict[str, Any], where: str) -> Iterator[Timed]:
-    """Yield the timed lines of a comparison of chains, one for each block length."""
+def _timed_chains(path: Path, run: dict[str, Any], where: str) -> Iterator[Timed]:
+    """Yield the times of a comparison of chains, one record for each block length gamma above the first.
+
+    Each list in `costs` has one entry for each block length; entry 0 is plain decoding.
+    """
     costs = _at(path, run, "costs", where)
-    for i, gamma in enumerate(_numbers(path, costs, "gammas", f"{where}costs.", "[0, inf)")):
-        # The first line is plain decoding.
-        if i:
-            if not gamma.is_integer():
-                raise ValueError(f"{path.name}: {where}costs.gammas[{i}] is {gamma:g}; give a whole number of drafts")
-            yield _timed(path, costs, i, int(gamma), int(gamma) + 1, f"{where}costs.")
+    for entry, gamma in enumerate(_numbers(path, costs, "gammas", f"{where}costs.", "[0, inf)")):
+        if entry == 0:
+            continue
+        if not gamma.is_integer():
+            raise ValueError(f"{path.name}: {where}costs.gammas[{entry}] is {gamma:g}; give a whole number of drafts")
+        yield _timed(path, costs, entry, int(gamma), int(gamma) + 1, f"{where}costs.")
 
 
-def _trees(path: Path, held: dict[str, Any]) -> Iterator[Timed]:
-    """Yield the timed lines of a comparison of trees, one for each shape."""
-    for i, row in enumerate(_at(path, held, "rows")):
+def _timed_trees(path: Path, content: dict[str, Any]) -> Iterator[Timed]:
+    """Yield the times of a comparison of trees, one record for each shape.
+
+    Each shape has its own `costs`, whose lists have two entries: plain decoding, and this shape.
+    """
+    for i, row in enumerate(_at(path, content, "rows")):
         where = f"rows[{i}]."
-        tokens = _at(path, _at(path, row, "pass", where), "tokens", f"{where}pass.")
+        costs, pass_record = _at(path, row, "costs", where), _at(path, row, "pass", where)
         levels = check.integer(_at(path, row, "levels", where), f"{path.name}: {where}levels", 1)
-        read = check.integer(tokens, f"{path.name}: {where}pass.tokens", 2)
-        yield _timed(path, _at(path, row, "costs", where), 1, levels, read, f"{where}costs.")
+        tokens = _at(path, pass_record, "tokens", f"{where}pass.")
+        tokens = check.integer(tokens, f"{path.name}: {where}pass.tokens", 2)
+        yield _timed(path, costs, 1, levels, tokens, f"{where}costs.")
 
 
 def _timed(path: Path, costs: Any, entry: int, levels: int, tokens: int, where: str) -> Timed:
-    """Return one timed line: entry 0 of each list is plain decoding."""
+    """Return the times of one line of a comparison, from this entry of each list; entry 0 is plain decoding."""
+    # The lists of seconds, long enough.
     parts = {name: _numbers(path, costs, f"{name}_s", where, "[0, inf)") for name in (*PHASES, "cycle")}
     for name, values in parts.items():
         if len(values) <= entry:
             raise ValueError(f"{path.name}: {where}{name}_s has {len(values)} entries; entry {entry} is needed")
-    plain, draft, sample, verify, rule, host = (
-        parts[name][index] for name, index in (("cycle", 0), *((name, entry) for name in PHASES))
-    )
+    # Seconds of plain decoding and of the parts of this line's cycle.
+    plain = parts["cycle"][0]
+    draft, sample, verify, rule, host = (parts[name][entry] for name in PHASES)
     for name, value in (("cycle_s[0]", plain), (f"verify_s[{entry}]", verify)):
         check.scalar(value, f"{path.name}: {where}{name}", "(0, inf)")
     return Timed(levels, tokens, plain, draft + sample, verify, rule + host)
@@ -140,7 +153,10 @@ def _medians(pairs: Any) -> list[tuple[int, float]]:
 
 
 def _steps(drafts: dict[int, float]) -> tuple[float, ...]:
-    """Return the time that each level adds to drafting; the total never falls with the number of levels."""
+    """Return the time that each level adds to drafting, from the total times by number of levels.
+
+    Totals between measured levels are interpolated, and are raised where noise lets them fall with more levels.
+    """
     levels = np.arange(max(drafts) + 1)
     totals = np.interp(levels, [0, *drafts], np.maximum.accumulate([0.0, *drafts.values()]))
     return tuple(float(step) for step in np.diff(totals))
@@ -161,33 +177,34 @@ def _ranks(path: Path, content: dict[str, Any]) -> PlanAcceptance:
 
     Without it, take the ranks of the reported texts; without those, the mean of first drafts.
     """
+    # The first of two fields that is there: `shape_ranks` of the record, `ranks` of its acceptance.
     texts = _at(path, content, "acceptance")
-    for where, home in (("", content), ("acceptance.", texts)):
-        name = "ranks" if where else "shape_ranks"
-        if isinstance(home, dict) and home.get(name):
-            ranks = _numbers(path, home, name, where, "[0, 1]")
+    for where, name, holder in (("", "shape_ranks", content), ("acceptance.", "ranks", texts)):
+        if isinstance(holder, dict) and holder.get(name):
+            ranks = _numbers(path, holder, name, where, "[0, 1]")
             if sum(ranks) > 1 + check.TOLERANCE:
                 raise ValueError(f"{path.name}: {where}{name} sums to {sum(ranks):g}; one sibling at most is kept")
             words = f"sibling k is kept as often as along the texts of {path.name}, whatever came before"
             return PlanAcceptance(from_alpha(ranks[0], words), tuple(ranks))
+    # Without either: one acceptance for all positions.
     mean = check.scalar(_at(path, texts, "mean", "acceptance."), f"{path.name}: acceptance.mean", "[0, 1]")
     return PlanAcceptance(
         from_alpha(float(mean), f"the mean acceptance along the texts of {path.name}, at every position")
     )
 
 
-def _at(path: Path, held: Any, key: str | int, where: str = "") -> Any:
+def _at(path: Path, container: Any, key: str | int, where: str = "") -> Any:
     """Return an entry of an object or of a list; ValueError with its place if it is missing."""
     try:
-        return held[key]
+        return container[key]
     except (KeyError, IndexError, TypeError):
         shown = f"{where}{key}" if isinstance(key, str) else f"{where}[{key}]"
         raise ValueError(f"{path.name} has no {shown}") from None
 
 
-def _numbers(path: Path, held: Any, key: str, where: str, allowed: str) -> list[float]:
-    """Return a list of numbers, each in the interval `allowed`; ValueError with its place."""
-    values = _at(path, held, key, where)
+def _numbers(path: Path, container: Any, key: str, where: str, allowed: str) -> list[float]:
+    """Return an entry that is a list of numbers in the interval `allowed`; ValueError with the place of any other."""
+    values = _at(path, container, key, where)
     if not isinstance(values, list):
         raise ValueError(f"{path.name}: {where}{key} is no list of numbers")
     return [float(check.scalar(value, f"{path.name}: {where}{key}[{i}]", allowed)) for i, value in enumerate(values)]

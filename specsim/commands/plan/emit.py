@@ -60,8 +60,8 @@ METHODS = {
     "peagle": ("eagle3", None, None),
     "parallel": ("draft_model", None, None),
 }
-# The longest draft of aiconfigurator.
-_NEXTN = 5
+# The most drafts of a block that aiconfigurator models.
+_MAX_NEXTN = 5
 
 
 class Bounds(NamedTuple):
@@ -151,9 +151,10 @@ def emit(
     # Engines that take the acceptance, too.
     rates = as_acceptance(acceptance)
     if engine == "aiconfigurator":
-        if gamma > _NEXTN:
+        if gamma > _MAX_NEXTN:
             raise ValueError(
-                f"the plan is to draft {gamma}; aiconfigurator models {_NEXTN} drafts: plan with --max-gamma {_NEXTN}"
+                f"the plan is to draft {gamma}; aiconfigurator models {_MAX_NEXTN} drafts: "
+                f"plan with --max-gamma {_MAX_NEXTN}"
             )
         return f"--nextn {gamma} --nextn-accepted {rates.tau(gamma).value - 1:.6g}"
     survival = [_round(probability) for probability in np.cumprod(rates.hazards(gamma))]
@@ -166,10 +167,15 @@ def emit(
 
 
 def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
-    """Return the speculative config of vLLM."""
+    """Return vLLM's --speculative-config: method, draft model and draft length, by batch where this differs.
+
+    gamma: the longest draft of the schedule. schedule: (first batch, last batch, gamma) each.
+    """
     config: dict[str, Any] = {"method": METHODS[method][0]}
+    # These draft a whole block in one pass.
     if method in ("peagle", "parallel"):
         config["parallel_drafting"] = True
+    # These draft without a model beside the target.
     if method not in ("mtp", "ngram", "suffix"):
         config["model"] = draft
     config["num_speculative_tokens"] = gamma
@@ -180,16 +186,17 @@ def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int
 
 def _sglang(method: str, draft: str, bounds: Bounds) -> str:
     """Return the command-line options of SGLang."""
+    # The drafter's name, and its model unless its heads are part of the target.
     name = METHODS[method][1]
     if name is None:
-        why = (
-            "takes a budget of its own, not a length" if method in ("ngram", "suffix") else "has options not known here"
-        )
+        why = "has options not known here"
+        if method in ("ngram", "suffix"):
+            why = "takes a budget of its own, not a length"
         raise ValueError(f"SGLang's {method} drafter {why}: nothing is emitted")
     words = ["--speculative-algorithm", name]
     if method != "mtp":
         words += ["--speculative-draft-model-path", shlex.quote(draft)]
-    # A block of DFlash holds the known token beside its drafts.
+    # DFlash drafts a block in one step: it takes the block's tokens alone, of which the first is known.
     if method == "dflash":
         return " ".join([*words, "--speculative-num-draft-tokens", str(bounds.tokens)])
     words += ["--speculative-num-steps", str(bounds.steps), "--speculative-eagle-topk", str(bounds.top_k)]
@@ -197,7 +204,7 @@ def _sglang(method: str, draft: str, bounds: Bounds) -> str:
 
 
 def _adaptive(method: str, schedule: Sequence[tuple[int, int, int]]) -> str:
-    """Return SGLang's file of lengths by batch."""
+    """Return the content of SGLang's file for --speculative-adaptive-config: the draft length by least batch."""
     if method not in ADAPTIVE:
         raise ValueError(f"SGLang changes the length of {', '.join(ADAPTIVE)} drafters alone, not of {method}")
     return json.dumps({str(first): {"candidate_steps": [gamma]} for first, _, gamma in schedule})
@@ -215,5 +222,5 @@ def _llamacpp(method: str, draft: str, gamma: int) -> str:
 
 
 def _round(rate: float) -> float:
-    """Round to six digits: the sum of a few rates stays within 1e-5, and falling rates still fall."""
+    """Return a rate rounded to six digits: the sum of a few stays within 1e-5, and falling rates still fall."""
     return round(float(rate), 6)
