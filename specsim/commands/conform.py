@@ -127,8 +127,7 @@ def _check_outputs(options: Conform) -> None:
     from specsim.base.files import check_writable
 
     # Options that name an output file, with the ending that the file must have.
-    endings = {"html": ".html", "junit": ".xml", "badge": ".json", "certificate": ""}
-    for name, ending in endings.items():
+    for name, ending in {"html": ".html", "junit": ".xml", "badge": ".json", "certificate": ""}.items():
         path = getattr(options, name)
         if path is None:
             continue
@@ -259,20 +258,16 @@ def _write_page(options: Conform, module: Any, reports: list[Any]) -> None:
 
 
 def _judge_subjects(options: Conform, module: Any, subjects: Any) -> list[Any]:
-    """Judge every subject of a file and return a report for each; show each verdict as it is reached.
-
-    subjects: the subjects, or the reason as a string why there are none.
-    """
+    """Judge every subject of a file and return a report for each; show each verdict as it is reached."""
     from specsim.conform import registry, report, sharing
     from specsim.conform.judgement import chosen
 
-    # Refuse unknown properties; report what is not available.
+    # Refuse unknown properties. If the file cannot be judged, `subjects` is the reason, a string.
     chosen(options.only)
     if isinstance(subjects, str):
         unavailable = registry.unavailable(module, subjects)
         _say(report.text(unavailable), options)
         return [unavailable]
-    # Judge all, within the time that they share.
     begun: set[str] = set()
     shown: dict[str, str] = {}
 

@@ -28,6 +28,9 @@ POWER = 0.8
 # The smallest relative difference that is asked about: it takes some 10^12 prompts to see.
 LEAST = 1e-6
 
+# A ratio of two sums over requests: the numerator and the denominator of each request.
+RequestRatio = tuple[Array, Array]
+
 
 class PromptsNeeded(NamedTuple):
     """The prompts, of each drafter, with which a relative difference in tau is seen with 80 % probability."""
@@ -118,11 +121,13 @@ def compare_records(
     # Pairs of requests with one prompt, or all requests of both.
     pairs = shared_prompts(records[0], records[1])
     paired = len(pairs) >= 2
-    ours = [records[0].requests[i] for i, _ in pairs] if paired else list(records[0].requests)
-    theirs = [records[1].requests[j] for _, j in pairs] if paired else list(records[1].requests)
-    compare = _paired if paired else _unpaired
-    log_ratio = compare(*_sums(ours), *_sums(theirs))
-    mean_log_ratio = compare(*_own(ours), *_own(theirs))
+    old, new = list(records[0].requests), list(records[1].requests)
+    if paired:
+        old, new = [old[i] for i, _ in pairs], [new[j] for _, j in pairs]
+    # The logarithm of tau of the second record over that of the first, with its error.
+    compare = _paired_log_ratio if paired else _unpaired_log_ratio
+    log_ratio = compare(_tokens_and_steps(old), _tokens_and_steps(new))
+    mean_log_ratio = compare(_taus_and_ones(old), _taus_and_ones(new))
     # Which is better, and with how many prompts a difference would be seen.
     ratio = _exponential(log_ratio, share)
     better: Literal["first", "second", "neither"] = "neither"
@@ -130,74 +135,94 @@ def compare_records(
         better = "second"
     elif ratio.high is not None and ratio.high < 1:
         better = "first"
-    spread = log_ratio.error * math.sqrt(len(ours) if paired else _mean_size(len(ours), len(theirs)))
+    size = len(old) if paired else _mean_size(len(old), len(new))
+    spread = log_ratio.error * math.sqrt(size)
     needed = tuple(PromptsNeeded(d, prompts_needed(spread, d, share)) for d in wanted)
     return RecordComparison(
-        ratio, _exponential(mean_log_ratio, share), better, paired, (len(ours), len(theirs)), needed
+        ratio=ratio,
+        mean_ratio=_exponential(mean_log_ratio, share),
+        better=better,
+        paired=paired,
+        prompts=(len(old), len(new)),
+        needed=needed,
     )
 
 
 def prompts_needed(spread: float, difference: float, level: float = 0.95) -> int:
     """Return the prompts with which a relative difference is seen, for one prompt's spread of the log ratio.
 
-    Few prompts need Student's quantile, with as many degrees of freedom as `jackknife` finds for normal values.
+    Few prompts need Student's quantile, with as many degrees of freedom as `jackknife` finds for normal values. The
+    quantile depends on the number of prompts that is looked for: it is found by repetition.
 
     >>> prompts_needed(0.3, 0.02), prompts_needed(0.3, 0.05)
     (1805, 301)
     """
     power, scale = NormalDist().inv_cdf(POWER), spread / math.log1p(difference)
-    needed = max(math.ceil(((NormalDist().inv_cdf((1 + level) / 2) + power) * scale) ** 2), 2)
+    normal_quantile = NormalDist().inv_cdf((1 + level) / 2)
+    needed = max(math.ceil(((normal_quantile + power) * scale) ** 2), 2)
     for _ in range(8):
         quantile = student_quantile(level, max(needed / 2, 1))
         needed = max(math.ceil(((quantile + power) * scale) ** 2), 2)
     return needed
 
 
-def _sums(requests: list[RequestAcceptance]) -> tuple[Array, Array]:
-    """Return the tokens and the steps of each request."""
+def _tokens_and_steps(requests: list[RequestAcceptance]) -> RequestRatio:
+    """Return the tokens and the steps of each request: the ratio of their sums is tau of all together."""
     tokens = np.array([float(request.emitted_tokens) for request in requests])
     return tokens, np.array([float(request.steps) for request in requests])
 
 
-def _own(requests: list[RequestAcceptance]) -> tuple[Array, Array]:
-    """Return the tau of each request, and a weight of 1."""
+def _taus_and_ones(requests: list[RequestAcceptance]) -> RequestRatio:
+    """Return the tau of each request, and 1: the ratio of their sums is the mean of the requests' tau."""
     return np.array([request.tau for request in requests]), np.ones(len(requests))
 
 
-def _paired(top: Array, bottom: Array, other_top: Array, other_bottom: Array) -> RatioEstimate:
-    """Return the log ratio of two ratios; the jackknife leaves out one prompt of both."""
-    value = math.log(other_top.sum() / other_bottom.sum()) - math.log(top.sum() / bottom.sum())
-    return jackknife(value, _logs_without(other_top, other_bottom) - _logs_without(top, bottom))
+def _paired_log_ratio(old: RequestRatio, new: RequestRatio) -> RatioEstimate:
+    """Return log(new ratio / old ratio) of two records with the same prompts, in the same order.
+
+    The jackknife leaves out each prompt from both records at once: what makes a prompt easy for both cancels.
+    """
+    value = _log_ratio(new) - _log_ratio(old)
+    return jackknife(value, _log_ratios_without_each(new) - _log_ratios_without_each(old))
 
 
-def _unpaired(top: Array, bottom: Array, other_top: Array, other_bottom: Array) -> RatioEstimate:
-    """Return the log ratio of two independent ratios, with Welch's degrees of freedom."""
-    first, second = (
-        jackknife(math.log(t.sum() / b.sum()), _logs_without(t, b))
-        for t, b in ((top, bottom), (other_top, other_bottom))
-    )
+def _unpaired_log_ratio(old: RequestRatio, new: RequestRatio) -> RatioEstimate:
+    """Return log(new ratio / old ratio) of two independent records: variances add up.
+
+    The degrees of freedom are Welch's: nu = (v_1 + v_2)^2 / (v_1^2 / nu_1 + v_2^2 / nu_2).
+    """
+    # Each record's log ratio, with the jackknife's error.
+    first, second = (jackknife(_log_ratio(ratio), _log_ratios_without_each(ratio)) for ratio in (old, new))
+    value = second.value - first.value
     variances = [first.error**2, second.error**2]
     total = sum(variances)
-    value = second.value - first.value
+    # Equal requests have no error.
     if not total:
-        return RatioEstimate(value, 0.0, len(top) + len(other_top) - 2)
+        return RatioEstimate(value, 0.0, len(old[0]) + len(new[0]) - 2)
     parts = zip(variances, (first.freedom, second.freedom), strict=True)
     freedom = total**2 / sum(variance**2 / degrees for variance, degrees in parts if variance)
     return RatioEstimate(value, math.sqrt(total), freedom)
 
 
-def _logs_without(top: Array, bottom: Array) -> Array:
-    """Return the logarithm of a ratio of sums without each request."""
-    logs: Array = np.log((top.sum() - top) / (bottom.sum() - bottom))
+def _log_ratio(ratio: RequestRatio) -> float:
+    """Return the logarithm of the ratio of sums."""
+    numerators, denominators = ratio
+    return math.log(numerators.sum() / denominators.sum())
+
+
+def _log_ratios_without_each(ratio: RequestRatio) -> Array:
+    """Return the logarithm of the ratio of sums over all requests but one, leaving out each in turn."""
+    numerators, denominators = ratio
+    logs: Array = np.log((numerators.sum() - numerators) / (denominators.sum() - denominators))
     return logs
 
 
 def _mean_size(first: int, second: int) -> float:
-    """Return the size of two equal samples whose difference is as certain as that of these two."""
+    """Return n such that two samples of n requests each give as certain a difference as these two: 2/n = 1/a + 1/b."""
     return 2 / (1 / first + 1 / second)
 
 
 def _exponential(estimate: RatioEstimate, level: float) -> Measure:
-    """Return a ratio with its interval, from its logarithm's."""
+    """Return a ratio with its interval from its logarithm; the high end stays finite."""
     low, high = estimate.interval(level)
     return Measure(math.exp(estimate.value), math.exp(low), math.exp(min(high, 700.0)))

@@ -7,7 +7,7 @@ position although no request's do. A mixture has that, and the tails of answers'
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from specsim.lengths.request_record import AcceptanceRecord, PositionCounts, che
 from specsim.lengths.requests import RequestLaw, request_law
 from specsim.types import Array
 
-# Most kinds that are tried, rounds of each fit, and its least progress in the log-likelihood.
+# Most kinds that are tried.
 MOST_KINDS = 8
+# Most rounds of a fit, which ends earlier if a round gains less log-likelihood than PROGRESS.
 ROUNDS = 200
 PROGRESS = 1e-4
 # Groups of requests that the jackknife leaves out, one at a time.
 GROUPS = 20
-# Blocks that each hazard is drawn towards the pooled one by, so that none is 0 or 1 for want of blocks.
+# Blocks with the pooled hazard that are added to those of each kind, so that no hazard is 0 or 1 for want of blocks.
 PRIOR = 1.0
 
 
@@ -72,8 +73,9 @@ class RequestMixture(NamedTuple):
     def pooled_hazards(self) -> Array:
         """Return the hazards of the blocks of all kinds together: they rise where requests differ."""
         survival = np.cumprod(self.hazards, axis=1)
-        came = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
-        return (self.block_weights @ survival) / (self.block_weights @ came)
+        # The probability that a block reaches each position: all drafts before it are accepted.
+        reached = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
+        return (self.block_weights @ survival) / (self.block_weights @ reached)
 
     def request_law(self, tokens: int, *, cycle_s: float, first_s: float = 0.0) -> RequestLaw:
         """Return the law of the cycles of an answer of so many tokens, of a request drawn from all kinds."""
@@ -144,7 +146,11 @@ class _Fit(NamedTuple):
 
 
 def _counts(record: AcceptanceRecord) -> PositionCounts:
-    """Return the counts of requests that have steps; ValueError where a record does not tell them."""
+    """Return the tried and accepted drafts (requests, positions) of requests that have steps.
+
+    Raise ValueError where the record lacks what the fit needs. Each step without a draft counts as a rejection at the
+    first position.
+    """
     record = stepped(check_record(record))
     if len(record.requests) < 2:
         raise ValueError(f"record has {len(record.requests)} requests with steps; expected two or more")
@@ -159,17 +165,17 @@ def _counts(record: AcceptanceRecord) -> PositionCounts:
 
 
 def _start(counts: PositionCounts, kinds: int) -> Array:
-    """Return membership (requests, kinds): groups of equal size by accepted drafts per step."""
-    own = counts.accepted.sum(axis=1) / np.maximum(counts.tried[:, 0], 1)
-    order = np.argsort(own, kind="stable")
-    members = np.zeros((len(own), kinds))
-    for kind, places in enumerate(np.array_split(order, kinds)):
-        members[places, kind] = 1
+    """Return the first membership (requests, kinds), one 1 in each row: groups of equal size by accepted per step."""
+    accepted_per_step = counts.accepted.sum(axis=1) / np.maximum(counts.tried[:, 0], 1)
+    order = np.argsort(accepted_per_step, kind="stable")
+    members = np.zeros((len(order), kinds))
+    for kind, group in enumerate(np.array_split(order, kinds)):
+        members[group, kind] = 1
     return members
 
 
 def _fit(counts: PositionCounts, members: Array) -> _Fit:
-    """Return the mixture that expectation and maximisation end in, from some membership of the requests."""
+    """Return the mixture in which expectation and maximisation end, from a first membership (requests, kinds)."""
     pooled = counts.accepted.sum(axis=0) / np.maximum(counts.tried.sum(axis=0), 1)
     before = -math.inf
     for _ in range(ROUNDS):
@@ -178,11 +184,7 @@ def _fit(counts: PositionCounts, members: Array) -> _Fit:
         accepted, tried = members.T @ counts.accepted, members.T @ counts.tried
         hazards = (accepted + PRIOR * pooled) / (tried + PRIOR)
         # Expect: how likely each request is of each kind.
-        scores = _scores(counts, weights, hazards)
-        most = scores.max(axis=1, keepdims=True)
-        parts = np.exp(scores - most)
-        log_likelihood = float((most[:, 0] + np.log(parts.sum(axis=1))).sum())
-        members = parts / parts.sum(axis=1, keepdims=True)
+        members, log_likelihood = _memberships(_scores(counts, weights, hazards))
         if log_likelihood - before < PROGRESS:
             break
         before = log_likelihood
@@ -193,11 +195,20 @@ def _fit(counts: PositionCounts, members: Array) -> _Fit:
 
 
 def _scores(counts: PositionCounts, weights: Array, hazards: Array) -> Array:
-    """Return the log-probability of each request's counts in each kind, its weight included."""
+    """Return log(w_c Pr[counts of r | kind c]) for each request r and kind c, (requests, kinds)."""
     inside = np.clip(hazards, 1e-12, 1 - 1e-12)
     rejected = counts.tried - counts.accepted
     scores: Array = counts.accepted @ np.log(inside).T + rejected @ np.log1p(-inside).T
     return scores + np.log(np.maximum(weights, 1e-300))
+
+
+def _memberships(scores: Array) -> tuple[Array, float]:
+    """Return the probability (requests, kinds) that each request is of each kind, and the log-likelihood of all."""
+    # The largest score of a request is taken out, so that no exponential overflows.
+    largest = scores.max(axis=1, keepdims=True)
+    parts = np.exp(scores - largest)
+    log_likelihood = float((largest[:, 0] + np.log(parts.sum(axis=1))).sum())
+    return parts / parts.sum(axis=1, keepdims=True), log_likelihood
 
 
 def _criterion(fit: _Fit, counts: PositionCounts) -> float:
@@ -213,23 +224,28 @@ def _mixture(fit: _Fit, requests: int) -> RequestMixture:
 
 
 def _errors(fit: _Fit, counts: PositionCounts) -> Errors:
-    """Return the jackknife's errors: fits without one group of requests each, from where the whole fit ended."""
-    scores = _scores(counts, fit.weights, fit.hazards)
-    parts = np.exp(scores - scores.max(axis=1, keepdims=True))
-    members = parts / parts.sum(axis=1, keepdims=True)
+    """Return the jackknife's standard errors of weights, hazards and block weights.
+
+    Each of GROUPS fits leaves out one group of requests. It starts from the memberships in the fit to all requests, so
+    that it ends with the same kinds.
+    """
+    members, _ = _memberships(_scores(counts, fit.weights, fit.hazards))
+    # Group g has the requests g, g + GROUPS, g + 2 GROUPS, ...
+    groups = np.arange(len(members)) % GROUPS
     fits = []
     for group in range(GROUPS):
-        kept = np.arange(len(members)) % GROUPS != group
-        fits.append(_fit(PositionCounts(counts.tried[kept], counts.accepted[kept]), members[kept]))
-
-    # Spread of one field over the fits.
-    def spread(rows: list[Any]) -> Array:
-        values = np.array(rows)
-        error: Array = np.sqrt((GROUPS - 1) / GROUPS * ((values - values.mean(axis=0)) ** 2).sum(axis=0))
-        return error
-
+        others = groups != group
+        fits.append(_fit(PositionCounts(counts.tried[others], counts.accepted[others]), members[others]))
     return Errors(
-        spread([part.weights for part in fits]),
-        spread([part.hazards for part in fits]),
-        spread([part.block_weights for part in fits]),
+        _jackknife_error([part.weights for part in fits]),
+        _jackknife_error([part.hazards for part in fits]),
+        _jackknife_error([part.block_weights for part in fits]),
     )
+
+
+def _jackknife_error(fitted: list[Array]) -> Array:
+    """Return the jackknife's standard error of a field, from its value in the fit without each group."""
+    values = np.array(fitted)
+    squares = ((values - values.mean(axis=0)) ** 2).sum(axis=0)
+    error: Array = np.sqrt((GROUPS - 1) / GROUPS * squares)
+    return error

@@ -72,29 +72,35 @@ def context_boundary(
     >>> [context_boundary(times, 0.7, batch=b) for b in (1, 256)]
     [0, 554]
     """
-    # Validate; `gains` answers at one context.
+    # Validate.
     check.integer(batch, "batch", 1)
     if larger is not None and check.integer(larger, "larger", 1) <= batch:
         raise ValueError(f"larger is {larger}, not above batch {batch}")
     top = check.integer(max_context, "max_context", 0)
 
+    # The question that is asked at each context.
     tau = taus(acceptance, max_gamma)
-    gains = _helps(latency, tau, batch) if larger is None else _faster(latency, tau, batch, larger)
-    # From the longest context down: the first that does not gain brackets the boundary.
+    if larger is None:
+        gains = _help_predicate(latency, tau, batch)
+    else:
+        gains = _larger_batch_predicate(latency, tau, batch, larger)
     if not gains(top):
         return None
-    tried, good = _tried(top), top
+    # From the longest context down: the boundary is bisected above the first context without a gain.
+    tried, shortest_gain = _tried_contexts(top), top
     for context in reversed(tried[:-1]):
         if not gains(context):
-            return context + 1 + bisect_left(range(context + 1, good), True, key=gains)
-        good = context
+            return context + 1 + bisect_left(range(context + 1, shortest_gain), True, key=gains)
+        shortest_gain = context
     return 0
 
 
 def helpful_contexts(
     latency: LatencyModel, acceptance: Given, *, batch: int, max_gamma: int = 16, max_context: int = 131_072
 ) -> list[tuple[int, int]]:
-    """Ranges (first, last) of the contexts up to max_context at which some length helps; exact as `context_boundary`.
+    """Return the ranges (first, last) of contexts up to max_context at which some length helps.
+
+    They are as exact as `context_boundary`.
 
     Examples
     --------
@@ -102,31 +108,39 @@ def helpful_contexts(
     >>> helpful_contexts(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), 0.7, batch=256)
     [(554, 131072)]
     """
-    helps = _helps(latency, taus(acceptance, max_gamma), check.integer(batch, "batch", 1))
-    tried = _tried(check.integer(max_context, "max_context", 0))
-    known = [helps(s) for s in tried]
-    edges = [0] if known[0] else []
-    for i, (before, after) in enumerate(pairwise(known)):
+    # Whether speculation helps at each context that is tried.
+    helps = _help_predicate(latency, taus(acceptance, max_gamma), check.integer(batch, "batch", 1))
+    tried = _tried_contexts(check.integer(max_context, "max_context", 0))
+    answers = [helps(context) for context in tried]
+
+    # Contexts at which the answer changes: the ranges begin and end there, in turn.
+    edges = [0] if answers[0] else []
+    for i, (before, after) in enumerate(pairwise(answers)):
         if before != after:
             edges.append(_edge(helps, tried[i], tried[i + 1]))
-    if known[-1]:
+    if answers[-1]:
         edges.append(tried[-1] + 1)
     return [(first, end - 1) for first, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _edge(helps: Callable[[int], bool], low: int, high: int) -> int:
-    """The first context above low at which the answer differs from that at low."""
-    was = helps(low)
-    return low + bisect_left(range(low, high), True, key=lambda s: helps(s) != was)
+    """Return the first context above low at which the answer differs from that at low."""
+    answer_at_low = helps(low)
+    return low + bisect_left(range(low, high), True, key=lambda context: helps(context) != answer_at_low)
 
 
-def _tried(top: int) -> Sequence[int]:
-    """At most TRIED + 1 contexts up to top, evenly spaced by ratio; all of them if they are so few."""
-    return range(top + 1) if top <= TRIED else sorted({0, *(round(s) for s in np.geomspace(1, top, TRIED))})
+def _tried_contexts(top: int) -> Sequence[int]:
+    """Return the contexts 0 to top if they are few, else TRIED + 1 of them at most, evenly spaced by ratio."""
+    if top <= TRIED:
+        return range(top + 1)
+    return sorted({0, *(round(context) for context in np.geomspace(1, top, TRIED))})
 
 
-def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], bool]:
-    """A predicate: does some length help at a context? The last best length is tried first: it mostly helps again."""
+def _help_predicate(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], bool]:
+    """Return the predicate "some draft length helps at this context"; tau has the tokens a cycle of each length.
+
+    The length that was best at the last context is tried first: it mostly helps again.
+    """
     if len(tau) < 2:
         raise ValueError("acceptance has no position; expected that of one draft at least")
     likely = 1
@@ -144,14 +158,19 @@ def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], boo
     return helps
 
 
-def _faster(latency: LatencyModel, tau: Array, batch: int, larger: int) -> Callable[[int], bool]:
-    """A predicate: is the best speedup at a context larger at the larger batch?"""
+def _larger_batch_predicate(latency: LatencyModel, tau: Array, batch: int, larger: int) -> Callable[[int], bool]:
+    """Return the predicate "at this context the best speedup is higher at batch `larger` than at `batch`".
+
+    tau has the tokens a cycle of each draft length; the best length may differ between the batches.
+    """
     if len(tau) < 2:
         raise ValueError("acceptance has no position; expected that of one draft at least")
 
     def gains(context: int) -> bool:
-        """Return whether the larger batch has the better speedup at this context."""
-        now, then = speedups(latency, tau, range(1, len(tau)), (batch, larger), (context,))[..., 0].max(axis=0)
-        return bool(then > now)
+        """Return whether the larger batch has the higher best speedup at this context."""
+        # Speedups (length, batch) at this context; their best length of each batch.
+        by_length = speedups(latency, tau, range(1, len(tau)), (batch, larger), (context,))[..., 0]
+        best, best_at_larger = by_length.max(axis=0)
+        return bool(best_at_larger > best)
 
     return gains

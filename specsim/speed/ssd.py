@@ -35,7 +35,7 @@ def ssd(
     interference: float = 1,
     overhead: float = 0,
 ) -> Speed:
-    r"""The expected speedup from a law of cache hits, exactly: rounds are hits or misses, and form a Markov chain.
+    r"""Return the expected speedup from a law of cache hits, exactly: hits and misses form a Markov chain.
 
     .. math:: S = \frac{\pi \tau_h + (1 - \pi) \tau_m}{(1 - \pi) T_b + \rho \max(\gamma c, t(\gamma + 1)) + o}, \qquad
         \pi = \frac{P_m}{1 - P_h + P_m}, \quad P_k = \sum_n P_k(n) H_n
@@ -120,7 +120,7 @@ def ssd(
 
 
 def _hit_rates(hits: Array, gamma: int) -> list[Any]:
-    """H_0, ..., H_gamma, checked; one number holds for all."""
+    """Return H_0, ..., H_gamma, the probability of a hit after n accepted drafts; one number holds for every n."""
     if np.ndim(hits) == 0:
         return [check.scalar(hits, "hits", "[0, 1]")] * (gamma + 1)
     rates = check.real_values(hits, "hits", 0, 1)
@@ -130,7 +130,7 @@ def _hit_rates(hits: Array, gamma: int) -> list[Any]:
 
 
 def cached_drafts(latency: LatencyModel, acceptance: Any, hits: Array) -> LatencyModel:
-    r"""The latency model with drafts that are prepared while the target verifies the previous block.
+    r"""Return the latency model with drafts that are prepared while the target verifies the previous block.
 
     .. math:: T_c(\gamma) = (1 - \pi_\gamma) \gamma T_D + \max(\gamma T_D, T_V(\gamma + 1)) + T_o, \qquad
         \pi_\gamma = \sum_n P_\gamma(n) H_n
@@ -176,7 +176,7 @@ def cached_drafts(latency: LatencyModel, acceptance: Any, hits: Array) -> Latenc
     # The share of hits pi_gamma; cached, since it is needed at every batch and context.
     @cache
     def prepared(gamma: int) -> float:
-        """The share of rounds whose block is in the cache."""
+        """Return the share of rounds whose block is in the cache."""
         law = np.asarray(accepted_length_law(np.array(curve.hazards(gamma))), dtype=float)
         return min(float(law @ rates[np.minimum(np.arange(gamma + 1), len(rates) - 1)]), 1.0)
 
@@ -193,7 +193,7 @@ class CacheHits(NamedTuple):
 
 @np.errstate(under="ignore")
 def cache_hits(p: Array, q: Array, *, fan_out: int) -> CacheHits:
-    r"""Exact probability that the token after a block is among the draft's `fan_out` guesses.
+    r"""Return the exact probability that the token after a block is among the draft's `fan_out` guesses.
 
     .. math:: h_\text{rejected} = \sum_x \frac{(q_x - p_x)_+}{TV} \sum_{v \in \text{top}_F(q \setminus x)}
         \frac{(p_v - q_v)_+}{TV}, \qquad h_\text{whole} = \sum_{v \in \text{top}_F(q)} p_v

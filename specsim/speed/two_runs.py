@@ -151,7 +151,7 @@ def same_runs(old: Sequence[EngineLog], new: Sequence[EngineLog]) -> list[tuple[
 
 
 def _check(old: EngineLog, new: EngineLog) -> None:
-    """ValueError unless both runs speculate, are timed, and are of one model."""
+    """Raise ValueError unless both runs speculate, are timed, and are of one model."""
     for run in (old, new):
         if not run.speculating:
             raise ValueError(f"{run.source} does not speculate; expected a log with speculation on")
@@ -162,9 +162,10 @@ def _check(old: EngineLog, new: EngineLog) -> None:
 
 
 def _token_time(run: EngineLog, tau: LogTau | None, cycle: Timing | None, noise: float) -> Timing:
-    """Seconds of a token: as timed, or the time of a cycle over its tokens."""
+    """Return the seconds of a token: as timed, or the time of a cycle over its tokens."""
     if run.token is not None:
         return sure(run.token, noise)
+    # Relative variances of the cycle's time and of its tokens add up.
     if tau is None or cycle is None:
         raise ValueError(f"{run.source} has the time of a cycle, but not how many tokens it emits; expected both")
     relative = math.hypot((cycle.error or 0.0) / cycle.value, (tau.error or 0.0) / tau.value)
@@ -172,13 +173,13 @@ def _token_time(run: EngineLog, tau: LogTau | None, cycle: Timing | None, noise:
 
 
 def _ratio(top: Timing | LogTau, bottom: Timing | LogTau, z: float) -> Estimate:
-    """A ratio of two measured numbers with its interval: relative variances add up."""
-    spread = ((top.error or 0.0) / top.value) ** 2 + ((bottom.error or 0.0) / bottom.value) ** 2
-    return interval(top.value / bottom.value, spread, z)
+    """Return a ratio of two measured numbers with its interval: relative variances add up."""
+    variance = ((top.error or 0.0) / top.value) ** 2 + ((bottom.error or 0.0) / bottom.value) ** 2
+    return interval(top.value / bottom.value, variance, z)
 
 
 def _around(number: Timing | LogTau | None, z: float) -> Estimate | None:
-    """A measured number with its interval, which does not go below 0."""
+    """Return a measured number with its interval, which does not go below 0."""
     if number is None:
         return None
     half = z * (number.error or 0.0)
@@ -193,17 +194,23 @@ def _doubt(speedup: Estimate, old: str, new: str, gammas: Sequence[float | None]
     """
     low = speedup.value if speedup.low is None else speedup.low
     high = speedup.value if speedup.high is None else speedup.high
+    # The slower run, the least by which the other one is faster, and the other one's drafts.
     slow, ratio, gamma = (old, low, gammas[1]) if speedup.value > 1 else (new, 1 / high, gammas[0])
     most, words = most_speedup(gamma)
     return f"{words} over plain decoding, so {slow} is slower than that; {OTHER_RUN}" if ratio > most else ""
 
 
 def _cause(speedup: Estimate, acceptance: Estimate | None, cycle: Estimate | None) -> str:
-    """The factor that changed the speed more in the direction in which it went."""
+    """Return the cause of the changed speed, "acceptance" or "cycle"; "" if it is unknown or may be noise.
+
+    log S = log acceptance - log cycle, in ratios of new over old: the cause is the term that moves log S further in the
+    direction in which it went. S < 1 with acceptance 0.9 and cycle 1.3: the cause is "cycle".
+    """
     if acceptance is None or cycle is None:
         return ""
-    way = math.copysign(1.0, math.log(speedup.value))
-    moved = {"acceptance": way * math.log(acceptance.value), "cycle": -way * math.log(cycle.value)}
+    # Each term's share of log S, positive in its direction.
+    direction = math.copysign(1.0, math.log(speedup.value))
+    moved = {"acceptance": direction * math.log(acceptance.value), "cycle": -direction * math.log(cycle.value)}
     name = max(moved, key=lambda factor: moved[factor])
     # A factor whose change may be noise is not named.
     return "" if verdict_of({"acceptance": acceptance, "cycle": cycle}[name]) == "neither" else name

@@ -15,8 +15,10 @@ from specsim.speed.load.loop import Piece, Server, Way
 from specsim.speed.load.request_lengths import Lengths
 from specsim.types import Array
 
-# Answers of every client that are measured, at least, and requests in all; answers of each that are not.
-ANSWERS, REQUESTS, WARM = 6, 60, 2
+# Least number of requests that are measured: for each client, and in all.
+ANSWERS, REQUESTS = 6, 60
+# First answers of each client that are not measured, while the loop warms up.
+WARM = 2
 
 
 class Percentiles(NamedTuple):
@@ -56,51 +58,60 @@ def simulate_loop(
 
 
 class _Loop:
-    """The state of a run: arrays with one entry for each client."""
+    """The state of a run: arrays with one entry for each client. Times are seconds since the start.
+
+    prompt, left: tokens of the prompt still to read and of the answer still to write. length, answer: all tokens of
+    both. ready: when the request may be served. begun, first: when it was sent and when its first token came. done:
+    answers that are finished. cdf: distribution function of the accepted drafts of a block.
+    """
 
     def __init__(self, way: Way, server: Server, clients: int, lengths: Lengths, seed: int) -> None:
         self.way, self.server, self.lengths, self.clients = way, server, lengths, clients
         self.cdf = np.cumsum(way.length_law)
         self.seed, self.drawn = seed, 0
-        # Tokens of the prompt that are to be read, and of the answer that are to be written.
+        # Each client begins at a random token of an answer, its prompt read.
         self.prompt = np.zeros(clients, dtype=int)
         self.length = np.zeros(clients, dtype=int)
         self.ready = np.zeros(clients)
-        whole = self._outputs(clients)
-        self.left = np.maximum((whole * self._uniforms(clients)).astype(int), 1)
-        self.answer = whole.copy()
+        self.answer = self._answer_lengths(clients)
+        self.left = np.maximum((self.answer * self._uniforms(clients)).astype(int), 1)
         self.begun = np.zeros(clients)
         self.first = np.zeros(clients)
         self.done = np.zeros(clients, dtype=int)
 
     def _uniforms(self, count: int) -> Array:
+        """Return uniforms that were not drawn before."""
         self.drawn += 1
         return keyed_uniforms(self.seed, self.drawn, 0, count)
 
-    def _outputs(self, count: int) -> Array:
+    def _answer_lengths(self, count: int) -> Array:
+        """Draw the lengths of answers, in tokens."""
         return self.lengths.outputs.draw(self._uniforms(count))
 
     def run(self, wanted: int) -> LoopTimes:
-        """Simulate passes until so many requests are done."""
+        """Simulate passes until `wanted` requests are measured; return their times."""
+        # Measured requests as (begun, first token, done, tokens); the clock, and tokens written since the warm-up.
         records: list[tuple[float, float, float, int]] = []
         time, passes, began, before = 0.0, 0, 0.0, 0
         warm, written = False, 0
         while len(records) < wanted:
-            # One pass: everybody who decodes, and pieces of prompts; without either, the next request is awaited.
+            # One pass: all sequences that decode, and pieces of prompts. If none decodes, wait for the next request.
             decoding = self.prompt == 0
             active = int(decoding.sum())
             if not active:
                 time = max(time, float(self.ready.min()))
-            read = self._read(active, time)
+            read = self._tokens_to_read(active, time)
             pieces = [Piece(int(self.length[i] - self.prompt[i]), int(read[i])) for i in np.nonzero(read)[0]]
+            # The pass reads one prompt alone, or everybody's cycle has prompts beside it.
             if pieces and not self.server.chunked:
                 time += self.way.added_s(0, pieces)
                 tokens = np.zeros(self.clients, dtype=int)
             else:
-                time += (self.way.cycle_s(active) if active else 0.0) + self.way.added_s(active, pieces)
-                kept = np.searchsorted(self.cdf, self._uniforms(self.clients) * self.cdf[-1], side="right")
-                kept = np.minimum(kept, self.way.gamma)
-                tokens = np.where(decoding, np.minimum(kept + 1, self.left), 0)
+                cycle_s = self.way.cycle_s(active) if active else 0.0
+                time += cycle_s + self.way.added_s(active, pieces)
+                accepted = np.searchsorted(self.cdf, self._uniforms(self.clients) * self.cdf[-1], side="right")
+                accepted = np.minimum(accepted, self.way.gamma)
+                tokens = np.where(decoding, np.minimum(accepted + 1, self.left), 0)
             passes += 1
 
             # Prompts that are read give the first token.
@@ -121,11 +132,17 @@ class _Loop:
                 warm, began, before = True, time, written
         return _times(records, (written - before) / (time - began) if time > began else float("nan"), passes)
 
-    def _read(self, active: int, time: float) -> Array:
-        """Return the tokens of each prompt that the next pass reads: the oldest first, or the oldest alone."""
+    def _tokens_to_read(self, active: int, time: float) -> Array:
+        """Return how many tokens of each client's prompt the next pass reads, beside `active` decoding sequences.
+
+        Oldest requests come first. A chunked server fills with their pieces what decoding leaves of its budget. Any
+        other reads the oldest prompt alone.
+        """
+        # Tokens that the pass has room for: each decoding sequence takes its drafts and one token.
         room = self.server.budget
         if self.server.chunked:
             room = max(room - active * (self.way.gamma + 1), 1)
+        # Fill the room, oldest request first.
         read = np.zeros(self.clients, dtype=int)
         waiting = np.nonzero((self.prompt > 0) & (self.ready <= time))[0]
         order = waiting[np.argsort(self.begun[waiting], kind="stable")]
@@ -137,22 +154,33 @@ class _Loop:
         return read
 
     def _send(self, client: int, time: float) -> None:
-        """Let a client send its next prompt."""
+        """Let a client send its next prompt; tokens in the prefix cache are not read."""
         whole = int(self.lengths.prompts.draw(self._uniforms(1))[0])
         self.length[client] = whole
         self.prompt[client] = whole - self.server.pieces(whole, 0)[0].begin
         self.ready[client] = time + self.way.wait_s
-        self.answer[client] = self.left[client] = int(self._outputs(1)[0])
+        self.answer[client] = self.left[client] = int(self._answer_lengths(1)[0])
         self.begun[client] = time
 
 
 def _times(records: list[tuple[float, float, float, int]], tokens_per_s: float, passes: int) -> LoopTimes:
+    """Return the statistics of measured requests (begun, first token, done, tokens)."""
     begun, first, done, answer = (np.array(column, dtype=float) for column in zip(*records, strict=True))
-    more = answer > 1
-    first_s = _percentiles(first - begun)
-    each_s = _percentiles((done - first)[more] / (answer - 1)[more]) if more.any() else None
-    return LoopTimes(tokens_per_s, first_s, each_s, _percentiles(done - begun), passes, len(records))
+    # Only answers of several tokens have a time per further token.
+    has_more = answer > 1
+    tpot_s = None
+    if has_more.any():
+        tpot_s = _percentiles((done - first)[has_more] / (answer - 1)[has_more])
+    return LoopTimes(
+        tokens_per_s=tokens_per_s,
+        ttft_s=_percentiles(first - begun),
+        tpot_s=tpot_s,
+        total_s=_percentiles(done - begun),
+        passes=passes,
+        requests=len(records),
+    )
 
 
 def _percentiles(values: Array) -> Percentiles:
+    """Return the mean and the quantiles of times."""
     return Percentiles(float(values.mean()), *np.quantile(values, [0.5, 0.95, 0.99]).tolist())
