@@ -55,7 +55,7 @@ def text_survival_tree(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> TextSurvival:
-    r"""Probability that a tokenwise walk in a tree keeps at least i drafts, given the text, wherever a block starts.
+    r"""Return the probability that a tokenwise walk accepts at least i drafts, given the text, for every start.
 
     .. math:: P(n \ge i \mid \text{text}, t) = \sum_{\text{nodes of depth } i}
               \prod_{\text{path}} b_{\text{rank}}(t + \text{level})
@@ -110,17 +110,17 @@ def text_survival_tree(
 
 
 def averaged(samples: Array) -> Array:
-    """Mean over samples (M, ...); a single sample, which may hold Fractions, is returned as it is."""
+    """Return the mean over samples (M, ...); a single sample, which may hold Fractions, is returned as it is."""
     return samples[0] if len(samples) == 1 else samples.mean(axis=0)
 
 
 def left_out(ranks: Array) -> Array:
-    """Means (M, ...) of all samples but one, leaving out each in turn; a single sample is returned as it is."""
+    """Return the means (M, ...) of all samples but one, leaving out each in turn; a single sample as it is."""
     return ranks if len(ranks) == 1 else (ranks.sum(axis=0) - ranks) / (len(ranks) - 1)
 
 
 def jackknife_error(without: Array) -> Array:
-    """Jackknife standard error of a statistic, from its values (M, ...) on the `left_out` means; 0 if M = 1."""
+    """Return the jackknife's standard error of a statistic, from its values (M, ...) on `left_out` means."""
     if len(without) == 1:
         return 0 * without[0]
     return ((len(without) - 1) * without.var(axis=0)) ** 0.5
@@ -138,7 +138,7 @@ def acceptance_by_rank(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> Array:
-    """Probability b that the child of each rank is kept, given the token that was emitted.
+    """Return the probability b that the child of each rank is accepted, given the token that was emitted.
 
     Parameters
     ----------
@@ -175,10 +175,11 @@ def acceptance_by_rank(
     # For no child at all, compute one and drop it: so the result has the type of the others.
     num_children, k = k, max(k, 1)
     # Pr[child r is accepted and is y], by scheme.
+    p_y = at(p, y)
     if scheme == "deterministic":
-        joint = np.where(likeliest(q, k) == y[:, None], at(p, y)[:, None], 0 * at(p, y)[:, None])[None]
+        joint = np.where(likeliest(q, k) == y[:, None], p_y[:, None], 0 * p_y[:, None])[None]
     elif scheme == "iid":
-        joint = _in_turn(p, q, y, k)[None]
+        joint = _joint_iid(p, q, y, k)[None]
     else:
         exact, later = is_exact(p), max(min(k, p.shape[-1]) - 2, 0)
         if exact and p.shape[-1] ** later > MAX_FAILED:
@@ -186,12 +187,12 @@ def acceptance_by_rank(
                 f"num_children is {k}: {p.shape[-1]}^{later} orders of failed siblings are too many to sum over in "
                 f"Fractions; give floats, which sample them"
             )
-        joint = _without_replacement(p, q, y, k, None if exact else random, count)
-    return _given_token(joint, at(p, y), at(q, y))[..., : k if num_children else 0]
+        joint = _joint_without_replacement(p, q, y, k, None if exact else random, count)
+    return _given_token(joint, p_y, at(q, y))[..., : k if num_children else 0]
 
 
 def along(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Rows (T, V) of laws along a text (T,), in NumPy; ValueError where they are none, or do not fit together."""
+    """Return the laws (T, V) along a text (T,) and the text, in NumPy; ValueError where they do not fit together."""
     p, q = (wide(np.asarray(w)) for w in check.pair(p, q))
     if p.ndim != 2:
         raise ValueError(f"p and q must have a row for each token of the text, (T, V), got {tuple(p.shape)}")
@@ -202,7 +203,7 @@ def along(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
 
 
 def known_step(scheme: str, step: str | None = None) -> str:
-    """The step rule whose walk is predicted for trees of this scheme; ValueError if there is none, or step differs."""
+    """Return the step rule of the walk for trees of this scheme; ValueError if there is none, or step differs."""
     if scheme not in STEPS:
         raise ValueError(
             f"no exact law given the text is known for trees of scheme {scheme!r}, only {', '.join(STEPS)}"
@@ -215,7 +216,7 @@ def known_step(scheme: str, step: str | None = None) -> str:
 
 
 def walk_survival(ranks: Array, parents: Any) -> Array:
-    """Rows (..., T, depth) of a tree from b (..., T, K) by rank: what `text_survival` is for chains.
+    """Return P(n >= i | text) (..., T, depth) of a tree from b (..., T, K) by rank, as `text_survival` of a chain.
 
     A rank's share is cut at what the ranks before it leave: sampled shares may sum to more than 1.
 
@@ -240,53 +241,60 @@ def walk_survival(ranks: Array, parents: Any) -> Array:
 
 
 def _given_token(joint: Array, p: Array, q: Array) -> Array:
-    """joint (M, T, K) / p (T,); where rounding left p(y) = 0, the first child counts if q(y) > 0."""
-    some = p > 0
-    first = np.where(q > 0, 1 + 0 * q, 0 * q)[:, None] * (np.arange(joint.shape[-1]) == 0)
-    return np.where(some[:, None], joint / np.where(some, p, 1 + 0 * p)[:, None], first)
+    """Return b = joint (M, T, K) / p (T,), of the token y; where rounding left p = 0, b_1 = 1 if q > 0."""
+    is_known = p > 0
+    first_only = np.where(q > 0, 1 + 0 * q, 0 * q)[:, None] * (np.arange(joint.shape[-1]) == 0)
+    return np.where(is_known[:, None], joint / np.where(is_known, p, 1 + 0 * p)[:, None], first_only)
 
 
-def _in_turn(p: Array, q: Array, y: Array, k: int) -> Array:
-    """Pr[child r is accepted and is y] (T, K) for siblings drawn i.i.d. and tried in turn."""
+def _joint_iid(p: Array, q: Array, y: Array, k: int) -> Array:
+    """Return Pr[child r is accepted and is y] (T, K) for siblings drawn i.i.d.: A_r min(r_r(y), q(y))."""
+    # reached is A_r, row the residual r_r of the formulas at the head of this file.
     row, reached, joint = p, 1 + 0 * p[:, 0], []
     for _ in range(k):
         joint.append(reached * np.minimum(at(row, y), at(q, y)))
-        over = positive_part(row - q)
-        reached, row = reached * over.sum(axis=-1), normalize_or(over, row)
+        excess = positive_part(row - q)
+        reached, row = reached * excess.sum(axis=-1), normalize_or(excess, row)
     return np.stack(joint, axis=-1)
 
 
-def _without_replacement(row: Array, draft: Array, y: Array, k: int, random: Any, samples: int) -> Array:
-    """Pr[child r is accepted and is y] (M, T, K) without replacement; random None sums over all failed siblings."""
-    # Ranks 1 and 2 in closed form: the first child x is drawn and fails with probability (q_x - p_x)+.
-    first = np.minimum(at(row, y), at(draft, y))
-    lost, after = np.where(ids(draft) == y[:, None], 0 * draft, positive_part(draft - row)), residual(row, draft)
-    share = _share_after(draft, y)
-    second = (lost * np.minimum(at(after, y)[:, None], share)).sum(axis=-1)
+def _joint_without_replacement(p: Array, q: Array, y: Array, k: int, random: Any, samples: int) -> Array:
+    """Return Pr[child r is accepted and is y] (M, T, K) for siblings drawn from q without replacement.
+
+    The first child is x and fails with probability (q_x - p_x)+. What remains is the same problem with K - 1 siblings,
+    drawn from q without x, for the residual (p - q)+. random None sums over every x, M = 1; else M samples draw x.
+    """
+    # Rank 1; and rank 2, as the sum over the failed x. After x = y no sibling is y.
+    first = np.minimum(at(p, y), at(q, y))
+    failed = np.where(ids(q) == y[:, None], 0 * q, positive_part(q - p))
+    left_over = residual(p, q)
+    second = (failed * np.minimum(at(left_over, y)[:, None], _share_after_each(q, y))).sum(axis=-1)
     known = np.stack([first, second], axis=-1)[..., :k]
     if k <= 2:
         return known[None]
-    # Later ranks, by the same function on what is left after x: summed over all x, or over sampled ones.
+    # Later ranks: summed over every x, or over sampled ones.
     if random is None:
-        tokens = np.arange(draft.shape[-1])
-        later = [sum(lost[:, x, None] * _deeper(after, draft, x + 0 * y, y, k, None) for x in tokens)]
+        tokens = np.arange(q.shape[-1])
+        later = [sum(failed[:, x, None] * _later_ranks(left_over, q, x + 0 * y, y, k, None) for x in tokens)]
     else:
-        later, mass = [], lost.sum(axis=-1)
+        later, mass = [], failed.sum(axis=-1)
         for _ in range(samples):
             # Where no x can fail, the draw is arbitrary, and its mass 0.
-            x = np.minimum(pick(lost, random.random(len(y))), draft.shape[-1] - 1)
-            later.append(mass[:, None] * _deeper(after, draft, x, y, k, random))
+            x = np.minimum(pick(failed, random.random(len(y))), q.shape[-1] - 1)
+            later.append(mass[:, None] * _later_ranks(left_over, q, x, y, k, random))
     return np.concatenate([np.broadcast_to(known, (len(later), *known.shape)), np.stack(later)], axis=-1)
 
 
-def _deeper(after: Array, draft: Array, x: Array, y: Array, k: int, random: Any) -> Array:
-    """Pr[child r is accepted and is y] (T, K-2) for ranks 3, 4, ..., given that x was the first child and failed."""
-    return _without_replacement(after, without(draft, x), y, k - 1, random, 1)[0][:, 1:]
+def _later_ranks(left_over: Array, q: Array, x: Array, y: Array, k: int, random: Any) -> Array:
+    """Return Pr[child r is accepted and is y] (T, K-2) of ranks 3 to K, given that the first child x (T,) failed."""
+    # Column 0 of the smaller problem is rank 2, which is known.
+    return _joint_without_replacement(left_over, without(q, x), y, k - 1, random, 1)[0][:, 1:]
 
 
-def _share_after(draft: Array, y: Array) -> Array:
-    """q_y / (1 - q_x) for every x (T, V); the likeliest x, where 1 - q_x may cancel, has a sum of the others."""
-    top = ids(draft) == np.argmax(draft, axis=-1)[:, None]
-    rest = np.where(top, np.where(top, 0 * draft, draft).sum(axis=-1)[:, None], 1 - draft)
-    some = rest > 0
-    return np.where(some, at(draft, y)[:, None] / np.where(some, rest, 1 + 0 * rest), 0 * rest)
+def _share_after_each(q: Array, y: Array) -> Array:
+    """Return q_y / (1 - q_x), the probability of y once x is drawn, for every x (T, V); 0 where q has only x."""
+    # For the likeliest x, where 1 - q_x may cancel, the others are summed.
+    top = ids(q) == np.argmax(q, axis=-1)[:, None]
+    rest = np.where(top, np.where(top, 0 * q, q).sum(axis=-1)[:, None], 1 - q)
+    has_rest = rest > 0
+    return np.where(has_rest, at(q, y)[:, None] / np.where(has_rest, rest, 1 + 0 * rest), 0 * rest)
