@@ -73,34 +73,39 @@ def test_of_three_siblings_the_last_may_be_the_first_with_the_token() -> None:
 
 MUTANTS = {
     "equal siblings are called twice": ("(siblings[..., :k] != x[..., None]).all(axis=-1)", "(x == x)"),
-    "weights of calls are not handed down": ("np.minimum(handed, 1), made", "one[:, :left], made"),
-    "siblings before never fail to win": ("made * before * at", "made * at"),
-    "weight of a call as if it were the first": ("goes / np.where(some, before, 1)", "goes"),
+    "weights of calls are not handed down": ("np.minimum(handed, 1), reached", "ones[:, :starts], reached"),
+    "siblings before never fail to win": ("reached * is_called * at", "reached * at"),
+    "weight of a call as if it were the first": ("success / np.where(can_be_called, is_called, 1)", "success"),
     "no failure in the target": ("1 - weight[..., None]], axis", "0 * weight[..., None]], axis"),
     "siblings before may have the token": ("without_y if j < rank else drafts", "drafts"),
-    "any place of the token counts": ("_chance(others, part, rank) * never**rank", "_chance(others, part, rank)"),
-    "not given the token": (
-        "accepted = made * goes * at(drafts, token) / p_token",
-        "accepted = made * goes * at(drafts, token)",
+    "any place of the token counts": (
+        "_chance_of_others(others, part, rank) * not_y**rank",
+        "_chance_of_others(others, part, rank)",
     ),
-    "all levels at one place": ("(w[depths[row] :] for w", "(w[:left] for w"),
+    "not given the token": (
+        "accepted = reached * success * at(drafts, token) / p_token",
+        "accepted = reached * success * at(drafts, token)",
+    ),
+    "all levels at one place": ("(w[depths[row] :] for w", "(w[:starts] for w"),
 }
 SAMPLED = {
-    "any place of the token counts": ("np.broadcast_to(never**rank, shape)", "np.broadcast_to(0 * never + 1, shape)"),
+    "any place of the token counts": ("np.broadcast_to(not_y**rank, shape)", "np.broadcast_to(0 * not_y + 1, shape)"),
     "flat siblings": ("pick(np.broadcast_to(w, (*shape, w.shape[-1]))", "pick(np.ones((*shape, w.shape[-1]))"),
 }
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_line_is_seen(name: str) -> None:
+    wrong = mutant(lifted_texts, *MUTANTS[name])
     with pytest.raises((AssertionError, ValueError)):
-        check_survival(mutant(lifted_texts, *MUTANTS[name]))
+        check_survival(wrong)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_wrong_line_of_the_sampling_is_seen(name: str) -> None:
+    wrong = mutant(lifted_texts, *SAMPLED[name])
     with pytest.raises((AssertionError, ValueError)):
-        check_samples(mutant(lifted_texts, *SAMPLED[name]))
+        check_samples(wrong)
 
 
 def test_mean_of_renewal_blocks_is_the_decoder_s() -> None:

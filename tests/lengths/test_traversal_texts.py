@@ -103,14 +103,16 @@ SAMPLED = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_line_is_seen(name: str) -> None:
+    wrong = mutant(traversal_texts, *MUTANTS[name])
     with pytest.raises((AssertionError, ValueError)):
-        check_survival(mutant(traversal_texts, *MUTANTS[name]))
+        check_survival(wrong)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_wrong_line_of_the_sampling_is_seen(name: str) -> None:
+    wrong = mutant(traversal_texts, *SAMPLED[name])
     with pytest.raises((AssertionError, ValueError)):
-        check_samples(mutant(traversal_texts, *SAMPLED[name]))
+        check_samples(wrong)
 
 
 @pytest.mark.parametrize(("vocab", "length", "parents"), [(2, 4, (-1, -1, 0)), (3, 3, (-1, -1, 0, 1))])

@@ -82,23 +82,26 @@ def test_sampled_ranks_are_off_by_their_error() -> None:
 
 
 MUTANTS = {
-    "reach of later siblings": ("reached * over.sum(axis=-1), normalize_or", "reached, normalize_or"),
-    "i.i.d. left over, not a law": ("normalize_or(over, row)\n", "over\n"),
-    "the draft keeps its mass": ("at(draft, y)[:, None] / np.where(some, rest, 1 + 0 * rest)", "at(draft, y)[:, None]"),
-    "second sibling against p": ("np.minimum(at(after, y)[:, None], share)", "np.minimum(at(row, y)[:, None], share)"),
-    "first sibling fails always": ("positive_part(draft - row)), residual", "draft), residual"),
-    "third sibling with replacement": ("without(draft, x), y", "draft, y"),
-    "third sibling against r_1": ("_deeper(after, draft, x + 0 * y", "_deeper(row, draft, x + 0 * y"),
+    "reach of later siblings": ("reached * excess.sum(axis=-1), normalize_or", "reached, normalize_or"),
+    "i.i.d. left over, not a law": ("normalize_or(excess, row)\n", "excess\n"),
+    "the draft keeps its mass": (
+        "at(q, y)[:, None] / np.where(has_rest, rest, 1 + 0 * rest)",
+        "at(q, y)[:, None]",
+    ),
+    "second sibling against p": ("np.minimum(at(left_over, y)[:, None], _", "np.minimum(at(p, y)[:, None], _"),
+    "first sibling fails always": ("0 * q, positive_part(q - p))", "0 * q, q)"),
+    "third sibling with replacement": ("without(q, x), y", "q, y"),
+    "third sibling against r_1": ("_later_ranks(left_over, q, x + 0 * y", "_later_ranks(p, q, x + 0 * y"),
     "all levels at one place": ("b[..., depth - 1 :, rank]", "b[..., : max(b.shape[-2] - depth + 1, 0), rank]"),
     "every child is a first one": ("depth - 1 :, rank]", "depth - 1 :, 0]"),
     "node before, not parent": ("here * reach[parent]", "here * reach[-1]"),
     "one node of a depth": ("rows[..., depth - 1] + reach[-1]", "reach[-1]"),
-    "not given the token": ("joint / np.where(some, p, 1 + 0 * p)[:, None]", "joint"),
+    "not given the token": ("joint / np.where(is_known, p, 1 + 0 * p)[:, None]", "joint"),
     "the target's likeliest": ("likeliest(q, k)", "likeliest(p, k)"),
 }
 SAMPLED = {
-    "failures of weight 1": ("mass[:, None] * _deeper", "_deeper"),
-    "siblings drawn from q": ("pick(lost, random", "pick(draft, random"),
+    "failures of weight 1": ("mass[:, None] * _later_ranks", "_later_ranks"),
+    "siblings drawn from q": ("pick(failed, random", "pick(q, random"),
     "one draw for all samples": ("random.random(len(y))", "np.random.default_rng(0).random(len(y))"),
     "a deviation for an error": ("((len(without) - 1) * without.var(axis=0))", "without.var(axis=0)"),
     "the mean of all but one": ("/ (len(ranks) - 1)", "/ len(ranks)"),
@@ -107,14 +110,16 @@ SAMPLED = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_line_is_seen(name: str) -> None:
+    wrong = mutant(tree_texts, *MUTANTS[name])
     with pytest.raises((AssertionError, ValueError)):
-        check_survival(mutant(tree_texts, *MUTANTS[name]))
+        check_survival(wrong)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_wrong_line_of_the_sampling_is_seen(name: str) -> None:
+    wrong = mutant(tree_texts, *SAMPLED[name])
     with pytest.raises((AssertionError, ValueError)):
-        check_samples(mutant(tree_texts, *SAMPLED[name]))
+        check_samples(wrong)
 
 
 @pytest.mark.parametrize("scheme", ["iid", "without_replacement"])
