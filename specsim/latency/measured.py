@@ -80,12 +80,13 @@ def from_measurements(
         notes.append("the draft's times do not depend on batch and context")
 
     def target_s(tokens: int, batch: int, context: int) -> Timing:
-        """The time of a target pass between the measured points."""
-        return _between(passes, (tokens,) if flat else (tokens, batch, context), "target", _NAMES)
+        """Return the time of a target pass between the measured points."""
+        point = (tokens,) if flat else (tokens, batch, context)
+        return _interpolated(passes, point, "target", _NAMES)
 
     def draft_s(batch: int, context: int) -> Timing:
-        """The time of a draft step between the measured points."""
-        return steps[()] if free else _between(steps, (batch, context), "draft", _NAMES[1:])
+        """Return the time of a draft step between the measured points."""
+        return steps[()] if free else _interpolated(steps, (batch, context), "draft", _NAMES[1:])
 
     return LatencyModel(target_s, draft_s, lambda batch, context: rest, unit, tuple(notes))
 
@@ -136,7 +137,7 @@ def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> La
     measured = from_measurements({m: time / times[1] for m, time in times.items()}, {None: 1.0}, overhead=overhead)
 
     def target(tokens: int, batch: int, context: int) -> Timing:
-        """The time of a target pass over one sequence."""
+        """Return the time of a target pass over one sequence."""
         if batch > 1:
             raise ValueError(f"batch is {batch}; passes over {weights} weights were timed for one sequence")
         return measured.target(tokens, batch, context)
@@ -150,14 +151,18 @@ def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> La
     )
 
 
+# Axes of a grid of target passes; one of draft steps has the last two.
 _NAMES = ("tokens", "batch", "context")
 
 
 def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tuple[dict[tuple[int, ...], Timing], bool]:
-    """Measured points with their times, and whether their keys lack batch and context."""
+    """Return the time at each measured point, and whether the points lack batch and context.
+
+    A point has one number for each axis: {4: 10.5} gives {(4,): Timing(10.5)} and True. {None: 1.0} has the point ().
+    """
     if not isinstance(table, Mapping) or not table:
         raise ValueError(f"{name} must be a mapping with one measured point at least, got {check.shown(table)}")
-    # Keys as tuples, and means of their samples.
+    # Keys as tuples, within their lowest values; and means of their samples.
     points: dict[tuple[int, ...], Timing] = {}
     for key, samples in table.items():
         point = key if isinstance(key, tuple) else (key,)
@@ -171,14 +176,18 @@ def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tup
     short = len(axes) - 2
     if len(lengths) > 1 or not lengths <= {short, len(axes)}:
         raise ValueError(f"{name} has keys {list(table)}; every key must be {axes[:short] or None} or {axes}")
-    for hole in product(*(sorted({point[i] for point in points}) for i in range(lengths.pop()))):
-        if hole not in points:
-            raise ValueError(f"{name} has no time at {hole}; the measured points must form a full grid")
+    values_by_axis = [sorted({point[i] for point in points}) for i in range(lengths.pop())]
+    for place in product(*values_by_axis):
+        if place not in points:
+            raise ValueError(f"{name} has no time at {place}; the measured points must form a full grid")
     return points, len(next(iter(points))) == short
 
 
 def _samples(samples: Samples, name: str, allowed: str) -> Timing:
-    """The mean of one or several times, with its standard error, unknown for one time above 0; or the Timing given."""
+    """Return the mean of one or several times with its standard error, or the Timing if it is one, checked.
+
+    The error of one time is unknown, None; that of a time of 0 is 0.
+    """
     if isinstance(samples, Timing):
         error = None if samples.error is None else float(check.scalar(samples.error, f"{name}.error", "[0, inf)"))
         return Timing(float(check.scalar(samples.value, f"{name}.value", allowed)), error)
@@ -192,27 +201,33 @@ def _samples(samples: Samples, name: str, allowed: str) -> Timing:
     return Timing(mean, math.sqrt(math.fsum((t - mean) ** 2 for t in times) / (n * (n - 1))))
 
 
-def _between(points: dict[tuple[int, ...], Timing], at: tuple[int, ...], what: str, names: tuple[str, ...]) -> Timing:
-    """The multilinear mean of the corners of the cell that holds the point."""
-    # corners: on each axis the value itself, or its two neighbours with their shares.
-    corners: list[list[tuple[int, float]]] = []
-    for i, value in enumerate(at):
-        axis = sorted({point[i] for point in points})
+def _interpolated(
+    times: dict[tuple[int, ...], Timing], point: tuple[int, ...], what: str, names: tuple[str, ...]
+) -> Timing:
+    """Return the time at a point between those of a full grid, by multilinear interpolation, with its standard error.
+
+    what, names: the model and the axes, for messages. Errors of the corners are independent; one that is unknown leaves
+    the result's unknown.
+    """
+    # On each axis the value itself with weight 1, or its two neighbours with their weights, which sum to 1.
+    neighbours: list[list[tuple[int, float]]] = []
+    for i, value in enumerate(point):
+        axis = sorted({measured[i] for measured in times})
         if not axis[0] <= value <= axis[-1]:
             raise ValueError(f"{what} at {names[i]} = {value} was not measured: its range is {axis[0]}..{axis[-1]}")
         above = bisect_left(axis, value)
         if axis[above] == value:
-            corners.append([(value, 1.0)])
+            neighbours.append([(value, 1.0)])
         else:
             low, high = axis[above - 1], axis[above]
             share = (value - low) / (high - low)
-            corners.append([(low, 1 - share), (high, share)])
-    # Sum over the corners of the cell.
-    mean, variance, known = 0.0, 0.0, True
-    for corner in product(*corners):
+            neighbours.append([(low, 1 - share), (high, share)])
+    # Sum over the corners of the grid's cell: a corner's weight is the product of those on all axes.
+    mean, variance, has_error = 0.0, 0.0, True
+    for corner in product(*neighbours):
         weight = math.prod(w for _, w in corner)
-        timing = points[tuple(v for v, _ in corner)]
+        timing = times[tuple(value for value, _ in corner)]
         mean += weight * timing.value
-        known &= timing.error is not None
+        has_error &= timing.error is not None
         variance += (weight * (timing.error or 0.0)) ** 2
-    return Timing(mean, math.sqrt(variance) if known else None)
+    return Timing(mean, math.sqrt(variance) if has_error else None)

@@ -11,7 +11,7 @@ from specsim.latency.weights import Weights
 
 # Where a config says how its weights are stored; mlx-lm says it twice, older versions in the last alone.
 _PLACES = ("quantization_config", "compression_config", "quantization")
-# Fields that list modules that are left in 16 bits, and the one that lists those that are not.
+# Fields that list the modules left in 16 bits, and the field that lists the modules to be quantized, all others not.
 _LEFT = ("ignore", "exclude_modules", "modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules", "exclude")
 _TAKEN = "modules_in_block_to_quantize"
 # Bits of weights that are left as they are.
@@ -19,24 +19,24 @@ WIDE = 16.0
 
 
 class Choice(NamedTuple):
-    """Modules by their names, and the type that they have: None is 16 bits."""
+    """Modules by their names or patterns, and the type that they have: None is 16 bits."""
 
     names: tuple[str, ...]
     weights: Weights | None
 
 
 class Rules(NamedTuple):
-    """The type of all matrices, and what has another: of choices that name a module the last one counts."""
+    """The type of all matrices, None for 16 bits, and exceptions: of choices that name a module the last one counts."""
 
     default: Weights | None
     choices: tuple[Choice, ...] = ()
 
 
 def declared_weights(values: dict[str, Any], name: str, modules: Modules | None = None) -> Weights | None:
-    """The type in which a model's weights are stored, by its config; None if that does not say.
+    """Return the type in which a model's weights are stored, by its config; None if that does not say.
 
-    A quantization that is not understood has 0 bits, and its name says which it is. modules: of the decoder, counted
-    where a quantization names some of them.
+    A quantization that is not understood has 0 bits, and its name says which it is. modules: those of the decoder, to
+    find the ones that a quantization names.
     """
     quantization = _quantization(values, name)
     stored = None if quantization is None else _stored(quantization, modules or Modules())
@@ -53,7 +53,7 @@ def declared_weights(values: dict[str, Any], name: str, modules: Modules | None 
 
 
 def _quantization(values: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """The field that describes a config's quantization; None without it."""
+    """Return the field that describes a config's quantization; None without it."""
     inner = values.get("text_config")
     inner = inner if isinstance(inner, dict) else {}
     places = (*(values.get(place) for place in _PLACES), inner.get("quantization_config"))
@@ -64,7 +64,8 @@ def _quantization(values: dict[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def _stored(quantization: dict[str, Any], modules: Modules) -> Weights:
-    """The type that a quantization gives to layers, experts and head; 0 bits if it is not understood."""
+    """Return the type that a quantization gives to layers, experts and head; 0 bits if it is not understood."""
+    # The rules of the quantization; a type with bits of its own for experts holds as it is.
     method = str(quantization.get("quant_algo") or quantization.get("quant_method") or "no quant_method")
     rules = _rules(quantization)
     if rules is None:
@@ -95,7 +96,10 @@ def _stored(quantization: dict[str, Any], modules: Modules) -> Weights:
 
 
 def _mixed(types: list[Weights | None], head: float, modules: Modules) -> Weights:
-    """The mean bits of layers and of experts where modules have several types, with a name that says of which parts."""
+    """Return the mean bits of layers and of experts if modules have several types; the name has the bits of each part.
+
+    types: of each module in `modules`. head: bits of the head.
+    """
     parts: dict[str, list[tuple[int, float]]] = {}
     for weights, module in zip(types, modules.items, strict=True):
         bits = WIDE if weights is None else weights.layers
@@ -110,14 +114,14 @@ def _mixed(types: list[Weights | None], head: float, modules: Modules) -> Weight
 
 
 def _mean(pairs: list[tuple[int, float]]) -> float:
-    """The mean bits of modules, by their weights; 0 without any."""
+    """Return the mean bits of modules (number of weights, bits), by their weights; 0 without any."""
     if len({bits for _, bits in pairs}) == 1:
         return pairs[0][1]
     return sum(count * bits for count, bits in pairs) / sum(count for count, _ in pairs) if pairs else 0.0
 
 
 def _rules(quantization: dict[str, Any]) -> Rules | None:
-    """The types that a quantization gives, in the order of their weight; None if one is not understood."""
+    """Return the rules of a quantization, in the form that its fields show; None if one is not understood."""
     if not all(_is_names(quantization.get(field)) for field in (*_LEFT, _TAKEN)):
         return None
     is_mixed = str(quantization.get("quant_algo")).upper() == "MIXED_PRECISION"
@@ -135,7 +139,10 @@ def _rules(quantization: dict[str, Any]) -> Rules | None:
 
 
 def _of_groups(quantization: dict[str, Any]) -> Rules | None:
-    """The groups of compressed-tensors: a name or a pattern counts before a class, and earlier groups before later."""
+    """Return the rules in the groups of compressed-tensors; None if a group is not understood.
+
+    There a name or a pattern counts before a class ("Linear"), and an earlier group before a later one.
+    """
     sparse = quantization.get("sparsity_config")
     # A sparse format leaves zeros out of the file.
     if isinstance(sparse, dict) and sparse.get("format") not in (None, "dense"):
@@ -160,7 +167,7 @@ def _of_groups(quantization: dict[str, Any]) -> Rules | None:
 
 
 def _of_layers(quantization: dict[str, Any]) -> Rules | None:
-    """The layers that modelopt lists by name, each with an algorithm; all others are left in 16 bits."""
+    """Return the rules of modelopt, which lists layers by name, each with an algorithm; others are in 16 bits."""
     layers = quantization.get("quantized_layers")
     choices: dict[Weights, list[str]] = {}
     for module, held in layers.items() if isinstance(layers, dict) else ():
@@ -172,69 +179,87 @@ def _of_layers(quantization: dict[str, Any]) -> Rules | None:
 
 
 def _of_names(quantization: dict[str, Any], default: Weights) -> Rules | None:
-    """One type for all modules, but those that a field names with bits of their own."""
+    """Return the rules of a quantization with one type, but for modules that it names; None if one is not understood.
+
+    {"bits": 4, "dynamic": {"-:head": {}, "mlp": {"bits": 8}}} has 4 bits, 8 in each mlp, and 16 in the head.
+    """
+    # Overrides as (module, fields of its type), the last of which counts; of those of GPTQModel the first does.
     overrides: list[tuple[str, Any]] = []
-    # mlx-lm: modules beside its own fields. auto-round: extra_config. GPTQModel: patterns, the first of which counts.
+    # mlx-lm writes modules beside the fields of its quantization, auto-round into extra_config, GPTQModel into dynamic.
     is_mlx = not quantization.get("quant_method") and not quantization.get("quant_algo")
     if is_mlx:
-        named = [(key, held) for key, held in quantization.items() if isinstance(held, dict) or held is False]
-        overrides += [(key.replace("switch_mlp", "experts"), held) for key, held in named]
+        named = [(key, value) for key, value in quantization.items() if isinstance(value, dict) or value is False]
+        overrides += [(key.replace("switch_mlp", "experts"), value) for key, value in named]
     for field in ("extra_config", "dynamic"):
-        held = quantization.get(field)
-        overrides += reversed(held.items()) if isinstance(held, dict) else []
+        table = quantization.get(field)
+        overrides += reversed(table.items()) if isinstance(table, dict) else []
+
+    # Where quantized modules are listed, as names or as one list for each block, all others are in 16 bits.
     choices = []
-    # Modules that are quantized, where they are listed.
-    taken = [module for block in _list(quantization.get(_TAKEN)) for module in _list(block, alone=True)]
-    if taken:
-        choices = [Choice(tuple(str(module) for module in taken), default)]
-    for key, held in overrides:
-        weights = _override(held, default, is_mlx, quantization)
+    blocks = _list(quantization.get(_TAKEN))
+    quantized = [str(module) for block in blocks for module in _list(block, alone=True)]
+    if quantized:
+        choices = [Choice(tuple(quantized), default)]
+
+    # The type of each override; a key with "-:" leaves the module in 16 bits.
+    for key, value in overrides:
+        weights = _override(value, default, is_mlx, quantization)
         if weights is not None and not weights.layers:
             return None
         choices.append(Choice((_pattern(str(key)),), None if str(key).startswith("-:") else weights))
-    return Rules(None if taken else default, tuple(choices))
+    return Rules(None if quantized else default, tuple(choices))
 
 
-def _override(held: Any, default: Weights, is_mlx: bool, quantization: dict[str, Any]) -> Weights | None:
-    """The type that a field gives to one module: None is 16 bits, and 0 bits are not understood."""
+def _override(value: Any, default: Weights, is_mlx: bool, quantization: dict[str, Any]) -> Weights | None:
+    """Return the type that an override gives to its module: None is 16 bits, and 0 bits are not understood.
+
+    value: False for 16 bits, or an object; fields that it lacks are those of the quantization.
+    """
     unknown = Weights("unknown", 0.0, 0.0)
-    if held is False:
+    if value is False:
         return None
-    if not isinstance(held, dict):
+    if not isinstance(value, dict):
         return unknown
     if is_mlx:
-        return mlx(held) or unknown
-    bits = held.get("bits", quantization.get("bits", 4))
+        return mlx(value) or unknown
+    bits = value.get("bits", quantization.get("bits", 4))
     if isinstance(bits, int) and bits >= WIDE:
         return None
-    same = "bits" not in held and "group_size" not in held
-    group = held.get("group_size", quantization.get("group_size", 128))
-    return default if same else grouped(bits, group) or unknown
+    if "bits" not in value and "group_size" not in value:
+        return default
+    group_size = value.get("group_size", quantization.get("group_size", 128))
+    return grouped(bits, group_size) or unknown
 
 
 def _pattern(key: str) -> str:
-    """The name or the pattern that stands for a module in such a field."""
+    """Return the name of a module, or "re:" with a regular expression, from the key of an override.
+
+    GPTQModel marks expressions by "-:" or "+:"; other keys are expressions if they have a special character.
+    """
     plain = key.removeprefix("-:").removeprefix("+:")
-    return f"re:{plain}" if plain != key or set(plain) & set("\\*+(|^$[") else plain
+    is_marked = plain != key
+    is_expression = is_marked or bool(set(plain) & set("\\*+(|^$["))
+    return f"re:{plain}" if is_expression else plain
 
 
 def _is_names(value: Any) -> bool:
-    """Whether a field holds names, or nothing."""
+    """Return whether a field holds names, or nothing."""
     return value is None or isinstance(value, str | list | tuple)
 
 
 def _list(value: Any, alone: bool = False) -> list[Any]:
-    """A list, or a list of one name; [] for anything else, or, alone, a list of it."""
+    """Return a list as it is and a name as a list of one; for anything else [], or a list of it if `alone`."""
     if isinstance(value, list | tuple):
         return list(value)
     return [value] if alone or isinstance(value, str) else []
 
 
 def declared_cache(values: dict[str, Any], name: str) -> str:
-    """The type in which a config says that keys and values are cached, as --kv-dtype has it; "" where it does not.
+    """Return the type in which keys and values are cached by a config, as --kv-dtype has it; "" if it does not say.
 
-    One that is not understood is returned as it stands there.
+    A type that is not understood is returned as the config writes it.
     """
+    # The first field that says something: of the quantization, else of the config.
     quantization = _quantization(values, name) or {}
     for place, field in (
         (quantization, "kv_cache_quant_algo"),
@@ -243,13 +268,15 @@ def declared_cache(values: dict[str, Any], name: str) -> str:
         (quantization, "kv_cache_dtype"),
         (values, "kv_cache_dtype"),
     ):
-        held = place.get(field)
-        if held in (None, False, "", {}) or str(held).lower() in ("none", "auto"):
+        value = place.get(field)
+        if value in (None, False, "", {}) or str(value).lower() in ("none", "auto"):
             continue
-        if isinstance(held, dict):
-            return _CACHED.get(f"{held.get('type')} {held.get('num_bits')}") or str(held)
-        plain = str(held).lower().removeprefix("torch.")
-        return next((word for word in ("nvfp4", "fp8", "int8") if plain.startswith(word)), _SIXTEEN.get(plain, plain))
+        if isinstance(value, dict):
+            return _CACHED.get(f"{value.get('type')} {value.get('num_bits')}") or str(value)
+        # Names as fp8_e4m3 begin with the type.
+        plain = str(value).lower().removeprefix("torch.")
+        narrow = (word for word in ("nvfp4", "fp8", "int8") if plain.startswith(word))
+        return next(narrow, _SIXTEEN.get(plain, plain))
     return ""
 
 

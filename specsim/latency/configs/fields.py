@@ -80,7 +80,7 @@ class Fields(NamedTuple):
     nulls: frozenset[str] = frozenset()
 
     def get(self, *names: str, default: Any = None) -> Any:
-        """The value of the first of these fields that is there and not null."""
+        """Return the value of the first of these fields that is there and not null, else the default."""
         self.read.update(names)
         self.check_alike(names)
         name = next((name for name in names if self.values.get(name) is not None), None)
@@ -89,15 +89,16 @@ class Fields(NamedTuple):
         return default if name is None else self._taken(name)
 
     def first(self, *names: str) -> str:
-        """The first of these fields that is there and not null, of which each has a meaning of its own; else the last.
+        """Return the name of the first of these fields that is there and not null; else the last name.
 
-        Names that are passed to `get` and `number` together say the same, and must agree.
+        The fields have different meanings. Names that are passed to `get` and `number` together mean the same, and must
+        agree.
         """
         self.read.update(names)
         return next((name for name in names if self.values.get(name) is not None), names[-1])
 
     def check_alike(self, names: tuple[str, ...]) -> None:
-        """ValueError if two names of one number have different values in the file."""
+        """Raise ValueError if two names of one number have different values in the file."""
         present = {
             name: self.values[name] for name in names if self.values.get(name) is not None and name not in self.left_out
         }
@@ -106,13 +107,13 @@ class Fields(NamedTuple):
             raise ValueError(f"config {self.name} has {both}, which say the same; leave out one of them")
 
     def _taken(self, name: str) -> Any:
-        """The value of a field, with a record that a default was taken."""
+        """Return the value of a field; record that its default was taken if the file leaves it out."""
         if name in self.left_out:
             self.left_out[name] = True
         return self.values[name]
 
     def number(self, *names: str, default: int | None = None) -> int:
-        """A whole number; the default where no field is there, ValueError where there is no default."""
+        """Return a whole number; without any of the fields the default, ValueError without a default."""
         self.read.update(names)
         self.check_alike(names)
         for name in names:
@@ -126,13 +127,13 @@ class Fields(NamedTuple):
         return default
 
     def _check_null(self, names: tuple[str, ...]) -> None:
-        """ValueError if one of these fields is null where the code of its model_type needs a number."""
+        """Raise ValueError if one of these fields is null where the code of its model_type needs a number."""
         for name in names:
             if name in self.nulls and name not in _NULLABLE:
                 raise self.refusal(f"has {name} null, of which the code of its model_type needs a number; give it")
 
     def entries(self, *names: str) -> list[Any] | None:
-        """A list; None where no field is there."""
+        """Return a list; None without any of the fields."""
         value = self.get(*names)
         if value is None:
             return None
@@ -142,7 +143,7 @@ class Fields(NamedTuple):
         return list(value)
 
     def indices(self, *names: str, layers: int) -> list[int] | None:
-        """A list of layers, counted from 0; None where no field is there."""
+        """Return a list of layers, counted from 0; None without any of the fields."""
         layer_list = self.entries(*names)
         shown = next((name for name in names if self.values.get(name) is not None), "")
         for i, value in enumerate(layer_list or ()):
@@ -152,17 +153,23 @@ class Fields(NamedTuple):
         return layer_list
 
     def refusal(self, why: str) -> ValueError:
-        """An error that says what is not counted, and how to go on."""
+        """Return an error that says what is not counted, and how to go on."""
         return ValueError(f"config {self.name} {why}; {WAY_ON}")
 
 
 def unread(fields: Fields) -> tuple[str, ...]:
-    """Fields that no reader asked for and that may matter; ValueError for one that says what layers hold or cache."""
-    left = {
+    """Return fields that no reader asked for and that may matter.
+
+    Raise ValueError for one whose name says that it is about what layers are, hold or cache.
+    """
+    # Fields that may matter: not read, not known to be harmless, not private, and not empty.
+    unread_values = {
         name: value
         for name, value in fields.values.items()
-        if name not in fields.read | _KNOWN and not is_harmless(name, value) and name[:1] != "_" and _says(name, value)
+        if name not in fields.read | _KNOWN and not is_harmless(name, value) and name[:1] != "_"
     }
+    left = {name: value for name, value in unread_values.items() if _has_content(name, value)}
+    # Refuse those about the structure of the model.
     for name, value in left.items():
         if _STRUCTURE.search(name) or _COUNTS.search(name):
             kind = fields.values.get("model_type") or "none"
@@ -174,7 +181,7 @@ def unread(fields: Fields) -> tuple[str, ...]:
 
 
 def check_nested(outer: dict[str, Any], inner: dict[str, Any], name: str) -> None:
-    """ValueError if a config and the decoder that it nests say different things of one field that is counted."""
+    """Raise ValueError if a config and its text_config have different values of one field that is counted."""
     for key in sorted(set(outer) & set(inner) - _KNOWN - {"layer_types"}):
         values = outer[key], inner[key]
         differ = values[0] != values[1] and None not in values and not isinstance(values[0], dict)
@@ -185,15 +192,15 @@ def check_nested(outer: dict[str, Any], inner: dict[str, Any], name: str) -> Non
             )
 
 
-def _says(name: str, value: Any) -> bool:
-    """Return whether a field says anything: it is neither off nor empty."""
+def _has_content(name: str, value: Any) -> bool:
+    """Return whether a field says anything: it is neither off nor empty, and does not repeat that layers are alike."""
     if name in _EVERY and value == 1:
         return False
     return value is not None and value is not False and value != [] and value != {} and value != 0 and value != ""
 
 
 def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str, str]:
-    """The fields of a config, a name for its model, and its path or name for messages; ValueError for a bad file."""
+    """Return the fields of a config, its model's name, and a name for messages; ValueError for a file that cannot be read."""
     # A dict, a GGUF file, a folder or a file.
     if isinstance(config, dict):
         name = str(config.get("_name_or_path") or config.get("model_type") or "model")
@@ -212,24 +219,29 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
     if path.name != "config.json":
         return values, path.stem, str(path)
     # A quantization may be described beside a file of this name; the model is named by its folder.
-    return _with_beside(values, path), path.absolute().parent.name or path.stem, str(path)
+    return _with_modelopt_file(values, path.parent), path.absolute().parent.name or path.stem, str(path)
 
 
-def _with_beside(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The fields of a config, with what modelopt writes into a file beside it: the config's own word counts first."""
+def _with_modelopt_file(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the fields of a config, completed by the quantization in hf_quant_config.json of the same folder.
+
+    modelopt writes that file. What the config itself says of its quantization counts first.
+    """
+    # The quantization in the file, if there is such a file.
     try:
-        held = read_json(path.parent / "hf_quant_config.json", MOST_BYTES, "hf_quant_config.json")
+        content = read_json(folder / "hf_quant_config.json", MOST_BYTES, "hf_quant_config.json")
     except OSError:
         return values
-    beside = held.get("quantization") if isinstance(held, dict) else None
-    if not isinstance(beside, dict):
+    modelopt = content.get("quantization") if isinstance(content, dict) else None
+    if not isinstance(modelopt, dict):
         return values
+    # It is all that is known if the config describes none.
     described = values.get("quantization_config")
     if not described:
-        return {**values, "quantization_config": beside}
-    # Some configs leave the type of the cache to the file beside them.
-    cache = beside.get("kv_cache_quant_algo")
-    is_open = isinstance(described, dict) and not {"kv_cache_quant_algo", "kv_cache_scheme"} & set(described)
-    if cache and is_open:
+        return {**values, "quantization_config": modelopt}
+    # Else only the type of the cache is taken from it, if the config does not say that.
+    cache = modelopt.get("kv_cache_quant_algo")
+    lacks_cache = isinstance(described, dict) and not {"kv_cache_quant_algo", "kv_cache_scheme"} & set(described)
+    if cache and lacks_cache:
         return {**values, "quantization_config": {**described, "kv_cache_quant_algo": cache}}
     return values

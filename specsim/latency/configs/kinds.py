@@ -10,28 +10,37 @@ FULL, WINDOW, STATE = "full", "window", "state"
 # Layers of a hybrid that are a feed-forward block alone.
 MLP, EXPERTS = "mlp", "experts"
 
+# Kinds by the words of layer_types.
 _WORDS = {
     **dict.fromkeys(("full_attention", "attention", "global", "indexed_attention", "deepseek_sparse_attention"), FULL),
     **dict.fromkeys(("sliding_attention", "chunked_attention"), WINDOW),
     **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv"), STATE),
     **{"mlp": MLP, "moe": EXPERTS},
 }
+# Kinds by the letters of Nemotron-H's pattern.
 _LETTERS = {"M": STATE, "*": FULL, "-": MLP, "E": EXPERTS}
 
+# A reader: from the fields of a config and the number of layers, the kind of each layer.
 Kinds = Callable[[Fields, int], list[str]]
 
 
 def declared(fields: Fields, layers: int) -> list[str] | None:
-    """The kinds that layer_types names, None without it; ValueError for one that is not counted."""
-    lists = [_named(fields, name, layers) for name in ("layer_types", "layers_block_type")]
+    """Return the kind of each layer as layer_types or layers_block_type lists it; None without both.
+
+    Raise ValueError if they disagree, or for a type whose cost is not known here.
+    """
+    lists = [_listed_kinds(fields, name, layers) for name in ("layer_types", "layers_block_type")]
     present = [types for types in lists if types is not None]
     if len(present) > 1 and present[0] != present[1]:
         raise ValueError(f"config {fields.name}: layer_types and layers_block_type disagree; leave out one of them")
     return present[0] if present else None
 
 
-def _named(fields: Fields, name: str, layers: int) -> list[str] | None:
-    """The kinds in a list of layers' types; None without it."""
+def _listed_kinds(fields: Fields, name: str, layers: int) -> list[str] | None:
+    """Return the kind of each layer from the field `name`, a list with the type of each; None without the field.
+
+    {"layer_types": ["full_attention", "mamba"]} gives ["full", "state"].
+    """
     types = fields.entries(name)
     if types is None:
         return None
@@ -44,10 +53,10 @@ def _named(fields: Fields, name: str, layers: int) -> list[str] | None:
 
 
 def by_pattern(every: int = 0, *, named: bool = False) -> Kinds:
-    """A reader of kinds: every n-th layer attends to all tokens, the layers between to a window.
+    """Return a reader of kinds: every n-th layer attends to all tokens, the layers between to a window.
 
-    every: n, and all layers from max_window_layers on have the window if it is 0. named: whether the code of the
-    model_type reads another n in sliding_window_pattern.
+    every: n; with 0 all layers from max_window_layers on have the window. named: whether the code of the model_type
+    reads n from the field sliding_window_pattern, with `every` as its default.
     """
 
     def kinds(fields: Fields, layers: int) -> list[str]:
@@ -86,7 +95,11 @@ def by_pattern(every: int = 0, *, named: bool = False) -> Kinds:
 
 
 def _check_private(fields: Fields, step: int) -> None:
-    """ValueError if a file that transformers wrote has another pattern than its code takes: that is in layer_types."""
+    """Raise ValueError if _sliding_window_pattern in the file is another n than `step`, which the model's code uses.
+
+    transformers writes this private attribute of a config into its file, but does not read it from there: which of both
+    was meant is not known. layer_types, which newer files have, settles it.
+    """
     private = fields.get("_sliding_window_pattern")
     if private and private != step:
         taken = f"takes {step}" if step else "has no pattern"
@@ -97,7 +110,7 @@ def _check_private(fields: Fields, step: int) -> None:
 
 
 def unwindowed(fields: Fields, layers: int) -> list[str]:
-    """Qwen-MoE: attention over all tokens; windows, which no published one has, lie in other layers than Qwen2's."""
+    """Return the kinds of Qwen-MoE: attention over all tokens. Windows are refused: no published model has them."""
     if fields.get("use_sliding_window"):
         raise fields.refusal("has windows (use_sliding_window is True), which are not counted of its model_type")
     fields.read.update(("sliding_window", "max_window_layers"))
@@ -105,7 +118,7 @@ def unwindowed(fields: Fields, layers: int) -> list[str]:
 
 
 def everywhere(fields: Fields, layers: int) -> list[str]:
-    """All layers attend to all tokens; layer_types must agree."""
+    """Return full attention for every layer; layer_types must agree."""
     types = declared(fields, layers)
     # A file may repeat fields of windows that it switches off.
     switch = fields.values.get("use_sliding_window")
@@ -117,7 +130,7 @@ def everywhere(fields: Fields, layers: int) -> list[str]:
 
 
 def chunked(fields: Fields, layers: int) -> list[str]:
-    """Llama 4: layers with rotary positions see the tokens of their chunk."""
+    """Return the kinds of Llama 4: layers with rotary positions see the tokens of their chunk."""
     types = declared(fields, layers)
     rotary = fields.entries("no_rope_layers") or None
     every = fields.number("no_rope_layer_interval", default=4)
@@ -138,7 +151,7 @@ def chunked(fields: Fields, layers: int) -> list[str]:
 
 
 def every_nth(fields: Fields, layers: int) -> list[str]:
-    """Qwen3-Next: one layer in full_attention_interval has attention, the others a state."""
+    """Return the kinds of Qwen3-Next: one layer in full_attention_interval has attention, the others a state."""
     types = declared(fields, layers)
     if types is not None:
         fields.read.add("full_attention_interval")
@@ -148,7 +161,7 @@ def every_nth(fields: Fields, layers: int) -> list[str]:
 
 
 def by_number(fields: Fields, layers: int) -> list[str]:
-    """MiniMax: attn_type_list has 1 where a layer has attention, 0 where it has a state."""
+    """Return the kinds of MiniMax: attn_type_list has 1 where a layer has attention, 0 where it has a state."""
     types = declared(fields, layers)
     numbers = fields.entries("attn_type_list")
     if numbers is None:
@@ -161,12 +174,12 @@ def by_number(fields: Fields, layers: int) -> list[str]:
 
 
 def all_ones(fields: Fields, layers: int) -> list[str]:
-    """MiniMax-M2: attention everywhere, whether or not attn_type_list says so."""
+    """Return the kinds of MiniMax-M2: those in attn_type_list, if it is there, else attention everywhere."""
     return by_number(fields, layers) if fields.get("attn_type_list") is not None else everywhere(fields, layers)
 
 
 def listed(fields: Fields, layers: int) -> list[str]:
-    """Kimi-Linear: linear_attn_config numbers its layers from 1."""
+    """Return the kinds of Kimi-Linear, whose linear_attn_config numbers its layers from 1."""
     types = declared(fields, layers)
     groups = fields.get("linear_attn_config")
     if not isinstance(groups, dict) or "full_attn_layers" not in groups:
@@ -182,7 +195,7 @@ def listed(fields: Fields, layers: int) -> list[str]:
 
 
 def periodic(fields: Fields, layers: int) -> list[str]:
-    """Jamba: one layer in attn_layer_period has attention."""
+    """Return the kinds of Jamba: one layer in attn_layer_period has attention, the others a state."""
     types = declared(fields, layers)
     if types is not None:
         fields.read.update(("attn_layer_period", "attn_layer_offset"))
@@ -192,7 +205,7 @@ def periodic(fields: Fields, layers: int) -> list[str]:
 
 
 def at_indices(fields: Fields, layers: int) -> list[str]:
-    """Granite 4, Bamba and LFM2: a list of the layers that have attention, or layer_types."""
+    """Return the kinds of Granite 4, Bamba and LFM2: a list of the layers that have attention, or layer_types."""
     types = declared(fields, layers)
     indices = fields.indices("attn_layer_indices", "full_attn_idxs", layers=layers)
     if types is not None:
@@ -203,7 +216,7 @@ def at_indices(fields: Fields, layers: int) -> list[str]:
 
 
 def lettered(fields: Fields, layers: int) -> list[str]:
-    """Nemotron-H: M has a state, * attention, - a feed-forward block, E experts."""
+    """Return the kinds of Nemotron-H by letter: M a state, * attention, - a feed-forward block, E experts."""
     types = declared(fields, layers)
     pattern = fields.get("hybrid_override_pattern")
     if types is not None:
