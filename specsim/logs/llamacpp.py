@@ -67,61 +67,76 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
 
 def _server(text: str, source: str) -> EngineLog:
     """Return the run of a server's log, or of a program that prints the same lines."""
-    # Sum the requests. Only a server counts the token of the prompt's pass; other programs count passes.
-    ms = tokens = emitted = accepted = drafted = 0.0
-    for i, (span, count, unit) in enumerate(_EVAL.findall(text), 1):
-        ms += number(span, f"{source}: eval time {i}")
-        n = number(count, f"{source}: tokens {i}")
-        tokens, emitted = tokens + n, emitted + (max(n - 1, 0.0) if unit == "tokens" else n)
+    # Times, tokens and drafts, summed over the requests.
+    totals = _eval_totals(text, source)
     requests = _KEPT.findall(text)
     if len(requests) < len(re.findall(r"draft acceptance", text)):
         raise ValueError(
             f"{source} has 'draft acceptance' in a line without '(N accepted / N generated)'; expected both counts"
         )
+    accepted = drafted = 0.0
     for i, (accepted_count, drafted_count, *_) in enumerate(requests, 1):
         accepted += number(accepted_count, f"{source}: accepted drafts {i}")
         drafted += number(drafted_count, f"{source}: drafts {i}")
     if not requests and (word := _DRAFTING.search(text)) is not None:
-        return _without_counts(text, source, word[0], Totals(ms, tokens, emitted))
-    # Blocks with drafts, and accepted drafts by position.
+        return _without_counts(text, source, word[0], totals)
+
+    # Blocks with drafts, and accepted drafts by position: of each drafter, else of each request.
     counted = _counts_by_drafter(text, drafted, source) or _by_request(requests, source)
     blocks, by_position = counted or (None, ())
-    # Rates have three digits, and each request's counts are rounded to whole ones.
+    # Rates have three digits, and each request's counts are rounded to whole ones: their sum may be off by `room`.
     room = len(by_position) * (0.00051 * (blocks or 0.0) + 0.5 * max(len(requests), 1))
     if by_position and 0 < abs(sum(by_position) - accepted) <= room:
         by_position = tuple(mended(list(by_position), int(accepted)))
-    run = run_of_totals(
-        source,
-        Totals(
-            ms,
-            tokens,
-            emitted,
-            drafted,
-            accepted,
-            blocks,
-            by_position if sum(by_position) == accepted else (),
-            answers=len(requests),
-        ),
+    totals = totals._replace(
+        drafted=drafted,
+        accepted=accepted,
+        blocks=blocks,
+        kept=by_position if sum(by_position) == accepted else (),
+        answers=len(requests),
     )
+    run = run_of_totals(source, totals)
     run = run._replace(requests=_by_answer(text, run, source), notes=(*run.notes, *unlike_counts(text, source)))
     if sum(by_position) not in (0, accepted):
         run = run._replace(notes=(*run.notes, f"{DISAGREE}, so hazards are not known"))
-    # The drafter's own time; statistics: calls, drafts, and milliseconds of begin, generate, accept.
-    last = {name: [number(v, f"{source}: statistics") for v in rest] for name, *rest in _STATS.findall(text)}
-    calls = sum(statistics[0] for statistics in last.values() if statistics[1])
+
+    # Speculation was on without a draft; or the time that drafting a block took.
+    draft_time = _draft_time(text, source)
     if requests and not drafted:
         return run._replace(speculating=True, length=0.0, drafted=0, accepted=0)
-    if drafted and calls:
-        spent = sum(statistics[2] + statistics[3] + statistics[4] for statistics in last.values())
-        run = run._replace(
-            draft=Timing(spent / 1e3 / calls, None),
-            notes=(*run.notes, "drafting is timed since the server's start, over all requests"),
-        )
+    if drafted and draft_time is not None:
+        words = "drafting is timed since the server's start, over all requests"
+        run = run._replace(draft=draft_time, notes=(*run.notes, words))
     return run
 
 
+def _eval_totals(text: str, source: str) -> Totals:
+    """Return the milliseconds and tokens of all `eval time` lines, and how many of these tokens cycles emitted.
+
+    A server counts "tokens", the first of which comes from the pass over the prompt; other programs count "runs" of the
+    target after it.
+    """
+    ms = tokens = emitted = 0.0
+    for i, (span, count, unit) in enumerate(_EVAL.findall(text), 1):
+        ms += number(span, f"{source}: eval time {i}")
+        n = number(count, f"{source}: tokens {i}")
+        tokens, emitted = tokens + n, emitted + (max(n - 1, 0.0) if unit == "tokens" else n)
+    return Totals(ms, tokens, emitted)
+
+
+def _draft_time(text: str, source: str) -> Timing | None:
+    """Return the mean time of drafting a block since the server's start; None without statistics of drafters."""
+    # The last statistics of each drafter: calls, drafted tokens, and milliseconds of begin, generate and accept.
+    last = {name: [number(v, f"{source}: statistics") for v in rest] for name, *rest in _STATS.findall(text)}
+    calls = sum(calls for calls, drafted, *_ in last.values() if drafted)
+    if not calls:
+        return None
+    ms = sum(begin + generate + accept for _, _, begin, generate, accept in last.values())
+    return Timing(ms / 1e3 / calls, None)
+
+
 def _by_answer(text: str, run: EngineLog, source: str) -> AcceptanceRecord | None:
-    """Return the record of a server's requests; None where its lines do not tell them apart, or not all their steps."""
+    """Return the record of a server's requests; None if its lines do not tell requests apart, or lack some steps."""
     times, counts = _EVAL.findall(text), _KEPT.findall(text)
     if len(times) != len(counts) or any(unit != "tokens" for _, _, unit in times):
         return None
@@ -130,7 +145,7 @@ def _by_answer(text: str, run: EngineLog, source: str) -> AcceptanceRecord | Non
         n = float(tokens)
         blocks = _blocks(float(accepted), float(mean or 0), _shares(rates, source))
         requests.append(Totals(float(ms), n, max(n - 1, 0.0), float(drafted), float(accepted), blocks))
-    # Blocks as the lines of all requests tell them, or all steps.
+    # Blocks are known of all requests, or taken for none.
     if any(totals.blocks is None for totals in requests):
         requests = [totals._replace(blocks=None) for totals in requests]
     record = record_of_totals(requests)
@@ -165,7 +180,10 @@ def _counts_by_drafter(text: str, drafted: float, source: str) -> tuple[float, t
 
 
 def _by_request(requests: Sequence[Sequence[str]], source: str) -> tuple[float, tuple[int, ...]] | None:
-    """Blocks and accepted drafts by position, from the mean length and rates of each request; None if not printed."""
+    """Return blocks and accepted drafts by position, from the mean length and rates of each request.
+
+    None if a request lacks a mean length from which its blocks follow.
+    """
     blocks, by_position = 0.0, list[int]()
     for accepted, drafted, mean, rates in requests:
         if not float(drafted):
@@ -180,22 +198,27 @@ def _by_request(requests: Sequence[Sequence[str]], source: str) -> tuple[float, 
 
 
 def _shares(rates: str, source: str) -> list[float]:
-    """The rates by position of a printed list."""
+    """Return the rates by position in a printed list, such as "0.8, 0.5"."""
     return [share(v, f"{source}: rate of position {k}") for k, v in enumerate(rates.split(","), 1) if v.strip()]
 
 
 def _add(by_position: list[int], shares: Sequence[float], blocks: float) -> None:
-    """Add the accepted drafts of some blocks to the counts by position, by the share of each."""
+    """Add to the counts by position the drafts that some blocks accepted, from the share accepted at each position."""
     for k, rate in enumerate(shares):
         by_position += [0] * (k + 1 - len(by_position))
         by_position[k] += round(rate * blocks)
 
 
 def _blocks(accepted: float, mean: float, shares: Sequence[float]) -> int | None:
-    """The only number of blocks that agrees with the printed mean (two digits) and rates (three), or None."""
+    """Return the number of blocks, if only one agrees with the printed mean (two digits) and rates (three); else None.
+
+    Blocks are accepted / (mean - 1), and also accepted / sum(shares): the rounding of both bounds them.
+    """
     if mean <= 1.005 or not accepted:
         return None
-    low, high = accepted / (mean - 1 + 0.0051), accepted / (mean - 1 - 0.0051) if mean > 1.0052 else math.inf
+    low, high = accepted / (mean - 1 + 0.0051), math.inf
+    if mean > 1.0052:
+        high = accepted / (mean - 1 - 0.0051)
     if shares and sum(shares) > 0.0006 * len(shares):
         half = 0.00051 * len(shares)
         low, high = max(low, accepted / (sum(shares) + half)), min(high, accepted / (sum(shares) - half))
@@ -204,6 +227,7 @@ def _blocks(accepted: float, mean: float, shares: Sequence[float]) -> int | None
 
 def _example(text: str, source: str) -> EngineLog:
     """Return the run of a llama-speculative log: all that it decoded, and behind `draft:` the steps of the draft."""
+    # The last line of tokens and seconds, and the counts of drafts.
     count, span = _DECODED.findall(text)[-1]
     tokens, seconds = number(count, f"{source}: tokens"), number(span, f"{source}: seconds")
     counts = {name: re.search(rf"{name}\s*=\s*(\d+)(?=\s)", text) for name in ("n_drafted", "n_accept")}

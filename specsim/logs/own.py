@@ -56,7 +56,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
         lines = list(_numbered(table))
     except csv.Error as error:
         raise ValueError(f"{source}, line {table.reader.line_num}: {error}") from None
-    _known(table.fieldnames, COLUMNS, source)
+    _check_names(table.fieldnames, COLUMNS, source)
     for name in table.fieldnames:
         if table.fieldnames.count(name) > 1:
             raise ValueError(f"{source} has the column {name} twice; leave out what is not to be read")
@@ -71,34 +71,36 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
 
 
 def _numbered(table: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a table, each with the number of its line."""
+    """Yield the rows of a table, each with the number of its line."""
     for line in table:
         yield table.line_num, line
 
 
 def _json(text: str, source: str) -> tuple[EngineLog, ...]:
     """Return the runs of a JSON file; fields beside `runs` hold for all."""
-    held = fields(parsed_json(text, source), source)
-    _known(held, BESIDE, source)
-    if not isinstance(held.get("runs"), list) or not all(isinstance(run, dict) for run in held["runs"]):
+    content = fields(parsed_json(text, source), source)
+    _check_names(content, BESIDE, source)
+    if not isinstance(content.get("runs"), list) or not all(isinstance(run, dict) for run in content["runs"]):
         raise ValueError(f"{source}: runs is no list of objects; expected one object for each run")
+    # Each run as a row of a CSV; a model beside `runs` is that of every run that names none.
+    shared = {"model": content["model"]} if "model" in content else {}
     rows = []
-    for i, run in enumerate(held["runs"]):
-        _known(run, COLUMNS, f"{source}, run {i}")
-        same = {"model": held["model"]} if "model" in held else {}
-        rows.append((f"{source}, run {i}", {**same, **{name: _words(value) for name, value in run.items()}}))
-    return _runs(rows, str(held.get("engine", "own")), source)
+    for i, run in enumerate(content["runs"]):
+        place = f"{source}, run {i}"
+        _check_names(run, COLUMNS, place)
+        rows.append((place, {**shared, **{name: _as_csv_text(value) for name, value in run.items()}}))
+    return _runs(rows, str(content.get("engine", "own")), source)
 
 
-def _words(value: Any) -> str:
-    """A value of JSON as a CSV would have it."""
+def _as_csv_text(value: Any) -> str:
+    """Return a value of JSON as a CSV would have it: a list as 80;60;50."""
     if isinstance(value, list):
         return ";".join(str(entry) for entry in value)
     return str(value)
 
 
-def _known(names: Any, allowed: Sequence[str], place: str) -> None:
-    """ValueError for a name that is not read, with the nearest one that is."""
+def _check_names(names: Any, allowed: Sequence[str], place: str) -> None:
+    """Raise ValueError for a name that is not allowed, with the nearest one that is."""
     for name in names:
         if name not in allowed:
             near = get_close_matches(str(name), allowed, 1)
@@ -107,13 +109,15 @@ def _known(names: Any, allowed: Sequence[str], place: str) -> None:
 
 
 def _runs(rows: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) -> tuple[EngineLog, ...]:
-    """Return the runs of all rows; rows that differ in times alone are repetitions of one run."""
+    """Return the runs of all rows (place in the file, fields); rows that differ only in times are one run."""
     if not rows:
         raise ValueError(f"{source} has no run; expected a row for each")
-    alike: dict[tuple[tuple[str, str], ...], list[tuple[str, dict[str, str]]]] = {}
+    # Rows with the same fields but for times, in one group.
+    groups: dict[tuple[tuple[str, str], ...], list[tuple[str, dict[str, str]]]] = {}
     for place, row in rows:
-        alike.setdefault(tuple(sorted((k, v) for k, v in row.items() if k not in TIMES)), []).append((place, row))
-    return tuple(check_counts(_run(group, engine, source)) for group in alike.values())
+        key = tuple(sorted((name, value) for name, value in row.items() if name not in TIMES))
+        groups.setdefault(key, []).append((place, row))
+    return tuple(check_counts(_run(group, engine, source)) for group in groups.values())
 
 
 def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) -> EngineLog:
@@ -190,7 +194,7 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
 
 
 def _check_off(row: Mapping[str, str], numbers: Mapping[str, float], place: str) -> None:
-    """ValueError if a run without speculation has drafts, or more than one token a target call."""
+    """Raise ValueError if a run without speculation has drafts, or more than one token a target call."""
     most = {"length": 0.0, "verified": 1.0, "drafted": 0.0, "accepted": 0.0, "tau": 1.0}
     for name, value in most.items():
         if numbers.get(name, 0.0) > value:
@@ -202,7 +206,7 @@ def _check_off(row: Mapping[str, str], numbers: Mapping[str, float], place: str)
 
 
 def _check_length(length: float | None, counts: dict[str, int], by_position: tuple[int, ...], place: str) -> None:
-    """ValueError if a length is below that of drafted over blocks, or below the positions that were kept."""
+    """Raise ValueError if a length is below drafted over blocks, or below the positions with accepted drafts."""
     if length is None:
         return
     blocks, drafted = counts.get("blocks"), counts.get("drafted")

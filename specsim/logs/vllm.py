@@ -72,9 +72,9 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
 
 
 def _check_lines(text: str, source: str) -> None:
-    """ValueError if no line has the counts of drafts, and some line speaks of them in other words."""
+    """Raise ValueError if no line has the counts of drafts, and some line speaks of them in other words."""
     words = (_OTHER_LINES,) if METHOD.search(text) else (_OTHER_LINES, _ARGUMENTS)
-    word = next((found for pattern in words if (found := pattern.search(text)) is not None), None)
+    word = next((match for pattern in words if (match := pattern.search(text)) is not None), None)
     if "SpecDecoding metrics:" not in text and word is not None:
         raise ValueError(
             f"{source} speculates (it has {word[0]!r}), but no line 'SpecDecoding metrics: ... Accepted: N tokens, "
@@ -83,7 +83,7 @@ def _check_lines(text: str, source: str) -> None:
 
 
 def _metrics(text: str, source: str) -> EngineLog:
-    """Counters of one scrape since the server's start, or between the first scrape and the last."""
+    """Return the run that counters describe: since the server's start, or from the first scrape to the last."""
     # The values of every counter, in order.
     series: dict[tuple[str, Labels], list[float]] = {}
     models: set[str] = set()
@@ -162,7 +162,7 @@ def _metrics(text: str, source: str) -> EngineLog:
 
 
 def _check_pairs(series: Mapping[tuple[str, Labels], Sequence[float]], source: str) -> None:
-    """ValueError if scrapes do not pair: a counter is in fewer of them than another, or with other labels."""
+    """Raise ValueError if scrapes do not pair: a counter is in fewer of them than another, or with other labels."""
     of_name: dict[str, tuple[str, ...]] = {}
     first = next(iter(series), None)
     for (name, pairs), values in series.items():
@@ -178,12 +178,12 @@ def _check_pairs(series: Mapping[tuple[str, Labels], Sequence[float]], source: s
 
 
 def _shown(name: str, labels: Labels) -> str:
-    """A counter with its labels, as in a message."""
+    """Return a counter with its labels, as in a message."""
     return f"{name}{{{','.join(f'{label}={value}' for label, value in labels)}}}" if labels else name
 
 
 def _position(labels: Mapping[str, str], source: str) -> int:
-    """The position that a counter's label names."""
+    """Return the draft position, from 0, that the label `position` of a counter names; ValueError for any other."""
     position = labels.get("position", "")
     if not position.isdecimal() or len(position) > 4:
         raise ValueError(
@@ -193,7 +193,10 @@ def _position(labels: Mapping[str, str], source: str) -> int:
 
 
 def _coverage_of(total: dict[str, float], counts: dict[str, int]) -> float | None:
-    """The share of steps that had a draft: steps are observed, or emit their accepted drafts and one token more."""
+    """Return the share of steps that had a draft; None where counters do not say it, or contradict it.
+
+    Steps are those observed. Else they follow from tokens: a step emits its accepted drafts and one token more.
+    """
     steps = next((total[f"{name}_count"] for name in STEP if total.get(f"{name}_count")), 0.0)
     if not steps and total.get(TOKENS):
         first = total.get(BESIDE[1], 0.0)
@@ -205,10 +208,12 @@ def _coverage_of(total: dict[str, float], counts: dict[str, int]) -> float | Non
 
 
 def _unlike_tokens(total: dict[str, float], counts: dict[str, int], source: str) -> list[str]:
-    """Return the note that blocks emitted more tokens than were generated; ValueError beyond what ends of answers cut.
+    """Return a note if blocks emitted more tokens than were generated, by no more than ends of answers cut.
 
-    The same for steps that are observed, each of which emits its accepted drafts and one token more.
+    Raise ValueError beyond that; also if the observed steps, each of which emits its accepted drafts and one token
+    more, do not give the tokens that were generated.
     """
+    # No more blocks with drafts than steps.
     blocks, accepted, tokens = counts.get("blocks", 0), counts.get("accepted", 0), total.get(TOKENS)
     observed = next((total[f"{name}_count"] for name in STEP if f"{name}_count" in total), None)
     if observed is not None and blocks * MISCOUNTED > observed:
@@ -240,15 +245,15 @@ def _unlike_tokens(total: dict[str, float], counts: dict[str, int], source: str)
 
 
 def _wanted(name: str) -> bool:
-    """Return whether a counter is read."""
+    """Return whether a counter is one that this file reads."""
     if name in BESIDE:
         return True
-    counter = name.startswith(SPEC) and name.endswith("_total")
-    return counter or name.removesuffix("_sum").removesuffix("_count") in (TOKEN, *STEP)
+    counts_drafts = name.startswith(SPEC) and name.endswith("_total")
+    return counts_drafts or name.removesuffix("_sum").removesuffix("_count") in (TOKEN, *STEP)
 
 
 def _mean(total: dict[str, float], name: str) -> Timing | None:
-    """The mean of a histogram by its sum and count; None without observations."""
+    """Return the mean of a histogram from its sum and count; None without observations."""
     if not total.get(f"{name}_count"):
         return None
     return Timing(total.get(f"{name}_sum", 0.0) / total[f"{name}_count"], None)

@@ -21,13 +21,13 @@ EXPECTS = "JSON with mean_tpot_ms and total_output_tokens"
 COUNTS = ("spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens")
 MEAN = "accept_length"
 LENGTH, RATE = "spec_decode_acceptance_length", "spec_decode_acceptance_rate"
-# Fields that only a run with speculation has, and what is read of them.
+# Parts of names of fields that only a run with speculation has, and the fields that are read.
 _OTHER_WORDS = re.compile("spec|draft|accept", re.IGNORECASE)
 BY_POSITION = "spec_decode_per_position_acceptance_rates"
 _READ = {MEAN, LENGTH, RATE, BY_POSITION, *COUNTS}
-# What printed means may differ by from those of the counts: three digits are kept by some who post results.
+# Relative difference of a printed mean from that of the counts: posted results are often rounded to three digits.
 CLOSE = 5e-3
-# Steps without a draft are told from the ends of answers only beyond this share of all tokens.
+# Steps without a draft are taken for such only beyond this share of all tokens: fewer may be cut ends of answers.
 SURE = 0.02
 
 
@@ -44,7 +44,8 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
 
 
 def _run(value: Any, source: str) -> EngineLog:
-    """Return one run."""
+    """Return one run from the object that a benchmark wrote."""
+    # The tokens of its answers.
     held = fields(value, source)
     completed = whole(_number(held, "completed", source), f"{source}: completed")
     if completed < 1:
@@ -55,15 +56,15 @@ def _run(value: Any, source: str) -> EngineLog:
     spread = _number(held, "std_tpot_ms", source) if "std_tpot_ms" in held else None
     error = None if spread is None or completed < 2 else spread / 1e3 / math.sqrt(completed)
     token = Timing(_number(held, "mean_tpot_ms", source) / 1e3, error)
-    in_all_ms = (
-        _number(held, "mean_e2el_ms", source)
-        if "mean_e2el_ms" in held
-        else _number(held, "mean_ttft_ms", source) + 1e3 * token.value * max(written / completed - 1, 0)
-    )
+    if "mean_e2el_ms" in held:
+        request_ms = _number(held, "mean_e2el_ms", source)
+    else:
+        further = max(written / completed - 1, 0)
+        request_ms = _number(held, "mean_ttft_ms", source) + 1e3 * token.value * further
     duration = _number(held, "duration", source)
     if not duration:
         raise ValueError(f"{source}: duration is 0; expected the seconds of the run")
-    batch = completed * in_all_ms / 1e3 / duration
+    batch = completed * request_ms / 1e3 / duration
     notes = ["the time of a token is the mean over requests and includes prompts that were read in between"]
     failed = held.get("failed")
     if failed:
@@ -77,6 +78,7 @@ def _run(value: Any, source: str) -> EngineLog:
         token=token,
         notes=tuple(notes),
     )
+    # Drafts: a mean alone, as SGLang writes it; none; or counts.
     _check_fields(held, source)
     if held.get(MEAN) is not None and not any(held.get(name) is not None for name in COUNTS):
         if _number(held, MEAN, source) < 1:
@@ -90,7 +92,11 @@ def _run(value: Any, source: str) -> EngineLog:
 
 
 def _with_drafts(run: EngineLog, held: dict[str, Any], written: float, completed: int) -> EngineLog:
-    """Return a run with its counts of drafts; ValueError where they contradict each other."""
+    """Return a run with its counts of drafts; ValueError where they contradict each other.
+
+    held: the fields of the file. written: tokens of all answers. completed: number of answers.
+    """
+    # Counts of blocks, drafted and accepted tokens.
     missing = [name for name in COUNTS if held.get(name) is None]
     if missing:
         raise ValueError(
@@ -101,25 +107,31 @@ def _with_drafts(run: EngineLog, held: dict[str, Any], written: float, completed
     run = run._replace(speculating=True, blocks=blocks, drafted=drafted, accepted=accepted)
     if not blocks:
         return run._replace(notes=(*run.notes, "speculation is on, and nothing was drafted"))
-    tau = 1 + accepted / blocks
-    for name, printed in ((LENGTH, tau), (MEAN, tau), (RATE, 100 * accepted / drafted if drafted else 0.0)):
-        if held.get(name) is not None and abs(_number(held, name, run.source) - printed) > CLOSE * max(printed, 1):
-            raise ValueError(f"{run.source}: {name} is {held[name]}, but the counts give {printed:.4g}; they differ")
 
-    # Blocks that kept draft 1, 2, ...: rates of all blocks, whose product with their number is a count.
-    kept: tuple[int, ...] = ()
+    # Means and rates in the file must be those of the counts; the rate of acceptance is in percent.
+    tau = 1 + accepted / blocks
+    percent = 100 * accepted / drafted if drafted else 0.0
+    for name, counted in ((LENGTH, tau), (MEAN, tau), (RATE, percent)):
+        if held.get(name) is not None and abs(_number(held, name, run.source) - counted) > CLOSE * max(counted, 1):
+            raise ValueError(f"{run.source}: {name} is {held[name]}, but the counts give {counted:.4g}; they differ")
+
+    # Blocks that accepted draft 1, 2, ...: the rate at a position is of all blocks, so rate times blocks is a count.
+    by_position: tuple[int, ...] = ()
     rates = held.get(BY_POSITION) or []
     if rates:
         place = f"{run.source}: {BY_POSITION}"
         if not isinstance(rates, list):
             raise ValueError(f"{place} is {str(rates)[:40]!r}; expected a list of rates")
-        kept = tuple(round(blocks * number(str(rate), f"{place}[{i}]")) for i, rate in enumerate(rates))
-        if abs(sum(kept) - accepted) > CLOSE * max(accepted, 1):
-            kept, words = (), f"{BY_POSITION} sum to {sum(kept)} accepted drafts, the count is {accepted}: not read"
+        by_position = tuple(round(blocks * number(str(rate), f"{place}[{i}]")) for i, rate in enumerate(rates))
+        surplus = sum(by_position) - accepted
+        if abs(surplus) > CLOSE * max(accepted, 1):
+            words = f"{BY_POSITION} sum to {sum(by_position)} accepted drafts, the count is {accepted}: not read"
             run = run._replace(notes=(*run.notes, words))
-        elif sum(kept) != accepted:
-            kept = (kept[0] + accepted - sum(kept), *kept[1:])
-    run = check_counts(run._replace(length=drafted / blocks, kept=kept))
+            by_position = ()
+        elif surplus:
+            # Rounding of the rates: the first position takes the difference.
+            by_position = (by_position[0] - surplus, *by_position[1:])
+    run = check_counts(run._replace(length=drafted / blocks, kept=by_position))
     return run._replace(coverage=_coverage(run, written, completed))
 
 
@@ -140,6 +152,7 @@ def _coverage(run: EngineLog, written: float, completed: int) -> float | None:
     answer that ends inside its last block cuts off drafts that were counted: a block's mean of them at most.
     """
     blocks, accepted, length, source = run.blocks or 0, run.accepted or 0, run.length or 0.0, run.source
+    # Tokens after the first of each answer, and those of them that no block emitted.
     further = written - completed
     without = further - blocks - accepted
     if -without > completed * length:
@@ -149,12 +162,13 @@ def _coverage(run: EngineLog, written: float, completed: int) -> float | None:
         )
     if without > SURE * further:
         return blocks / (blocks + without)
+    # The most steps without a draft, if every answer was cut by a block's mean of accepted drafts.
     most = without + completed * accepted / blocks
     return 1.0 if most <= (1 - DENSE) * blocks else None
 
 
 def _number(held: dict[str, Any], name: str, source: str) -> float:
-    """Return a number of a result; ValueError if it is missing, or none."""
+    """Return the number in a field; ValueError if the field is missing or no number."""
     if held.get(name) is None or isinstance(held[name], (str, bool, list, dict)):
         raise ValueError(f"{source}: {name} is {str(held.get(name))[:40]}; expected a number")
     return number(str(held[name]), f"{source}: {name}")
