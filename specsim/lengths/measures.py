@@ -11,7 +11,7 @@ from specsim.types import Array
 
 @np.errstate(under="ignore")
 def survival_hazards(survival: Array) -> Array:
-    r"""Hazards from the shares of blocks that kept draft 1, 2, ..., as some engines print by position.
+    r"""Return hazards from the shares of blocks that kept draft 1, 2, ..., as some engines print by position.
 
     .. math:: \alpha_i = \frac{P(n \ge i)}{P(n \ge i - 1)}
 
@@ -119,9 +119,10 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
 
 
 def _iid(tau: float, gamma: int) -> float:
-    """The constant acceptance whose blocks of gamma drafts have this tau, by bisection: tau grows with it."""
+    """Return the constant acceptance whose blocks of gamma drafts have this tau, by bisection: tau grows with it."""
     if tau <= 1:
         return 0.0
+    # Until no number lies between low and high.
     low, high = 0.0, 1.0
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if float(block_efficiency(middle, gamma=gamma)) < tau else (low, middle)

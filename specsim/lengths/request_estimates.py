@@ -166,8 +166,8 @@ def hazards_of_counts(counts: PositionCounts, level: float = 0.95) -> HazardEsti
     intervals = []
     for position in range(seen):
         # Requests that never came so far say nothing of this position.
-        came = tried[:, position] > 0
-        k, n = accepted[came, position], tried[came, position]
+        has_tried = tried[:, position] > 0
+        k, n = accepted[has_tried, position], tried[has_tried, position]
         intervals.append(clustered_wilson(k, n, student_quantile(level, jackknife_ratio(k, n).freedom)))
     total_tried, total_accepted = tried.sum(axis=0), accepted.sum(axis=0)
     return HazardEstimate(
@@ -175,7 +175,7 @@ def hazards_of_counts(counts: PositionCounts, level: float = 0.95) -> HazardEsti
         np.array(intervals).reshape(-1, 2),
         total_tried.astype(np.int64),
         total_accepted.astype(np.int64),
-        _error_of_product(accepted, tried),
+        _tau_error(accepted, tried),
     )
 
 
@@ -211,11 +211,15 @@ def _independent_hazards(record: AcceptanceRecord, level: float) -> HazardEstima
     return estimate_hazards(accepted, drafted, counts=[count for row in rows for count in row.counts], level=level)
 
 
-def _error_of_product(accepted: Array, tried: Array) -> float | None:
-    """Return the jackknife's error of 1 + sum of products of hazards; None for a single request."""
+def _tau_error(accepted: Array, tried: Array) -> float | None:
+    """Return the jackknife's error, over requests, of tau = 1 + sum_i prod_{j<=i} h_j; None for a single request.
+
+    accepted, tried: drafts by request and position, (requests, positions).
+    """
     n = len(tried)
     if n < 2 or not tried.size:
         return None
+    # Hazards h and tau without each request.
     rest = tried.sum(axis=0) - tried
     without = (accepted.sum(axis=0) - accepted) / np.where(rest > 0, rest, 1)
     taus = without.cumprod(axis=1).sum(axis=1)
@@ -226,11 +230,13 @@ def widening_of_requests(record: AcceptanceRecord) -> float | None:
     """Return the error of drafted_tau over that of independent blocks; None without positions or spread."""
     if not record.has_positions or len(record.requests) < 2:
         return None
+    # Blocks by accepted drafts, over all requests.
     counts: dict[int, int] = {}
     for request in record.requests:
         for row in request.histogram:
             for n, count in enumerate(row.counts):
                 counts[n] = counts.get(n, 0) + count
+    # Their error if blocks were independent, beside that over requests.
     blocks = sum(counts.values())
     mean = sum(n * count for n, count in counts.items()) / blocks
     variance = sum((n - mean) ** 2 * count for n, count in counts.items()) / blocks

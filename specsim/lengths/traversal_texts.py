@@ -32,7 +32,7 @@ SAMPLES = 4
 def text_survival_traversal(
     p: Array, q: Array, y: Array, parents: Any, *, samples: int = SAMPLES, seed: int = 0
 ) -> TextSurvival:
-    r"""Probability that traversal verification keeps at least i drafts, given the text, wherever a block starts.
+    r"""Return the probability that traversal verification accepts at least i drafts, given the text, for every start.
 
     Of trees whose siblings are drawn without replacement; of `lifted` with recursive rejection as well.
 
@@ -70,61 +70,66 @@ def text_survival_traversal(
 
 @np.errstate(under="ignore")
 def traversal_samples(p: Array, q: Array, y: Array, parents: Any, *, samples: int = SAMPLES, seed: int = 0) -> Array:
-    """Independent estimates (M, T, depth) of `text_survival_traversal`, to be averaged; M = 1 where they are exact."""
+    """Return estimates (M, T, depth) of `text_survival_traversal`, to be averaged; M = 1 where they are exact."""
     # Validate the arguments.
     shape, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
     random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
     p, q, y = prepared(p, q, y)
     length, exact = len(y), is_exact(p)
-    below, depths = topology.children(shape), [0, *topology.depths(shape).tolist()]
+    # Children and depths by row: row 0 is the root, row i + 1 is node i.
+    children, depths = topology.children(shape), [0, *topology.depths(shape).tolist()]
     if exact:
-        _check_sum(below, shape.tolist(), p.shape[-1])
+        _check_listable(children, shape.tolist(), p.shape[-1])
     out = np.zeros((1 if exact else count, length, max(depths)), dtype=p.dtype)
-    one = np.ones((out.shape[0], length), dtype=p.dtype) * (Fraction(1) if exact else 1)
-    # By row, for every start: the weight of the node's call, and the probability that it is made, given the text.
-    calls = {0: (one, one)}
+    ones = np.ones((out.shape[0], length), dtype=p.dtype) * (Fraction(1) if exact else 1)
+    # By row, for every start: the weight a of the node's call V(x, a), and the probability that it is made.
+    calls = {0: (ones, ones)}
     draws = None if exact else random
-    for row, kids in enumerate(below):
-        # Rows at the children's position, for all starts from which the text reaches it.
-        left = length - depths[row]
-        weight, reach = (w[:, : max(left, 0)] for w in calls.pop(row))
+    for row, nodes in enumerate(children):
+        # Laws and tokens at the children's position, for all starts from which the text reaches it.
+        starts = max(length - depths[row], 0)
+        weight, reach = (w[:, :starts] for w in calls.pop(row))
         rows, drafts, token = (w[depths[row] :] for w in (p, q, y))
         p_token = np.where(at(rows, token) > 0, at(rows, token), 1)
         target, draft = (np.broadcast_to(w, (*weight.shape, w.shape[-1])) for w in (rows, drafts))
-        for k, kid in enumerate(kids):
+        for rank, node in enumerate(nodes):
             # The child has the text's token; its call has the weight min(1, a p(y) / q(y)).
-            places = np.broadcast_to(token, weight.shape)
-            reached, drawn = weight * at(target, places), at(draft, places)
-            less = reached < drawn
-            handed = np.where(less, reached / np.where(less, drawn, 1), 1 + 0 * reached)
-            calls[kid + 1] = handed, reach * drawn / p_token
-            accepted = handed * calls[kid + 1][1]
-            out[:, : max(left, 0), depths[row]] += accepted.sum(axis=0) if exact else accepted
+            y_tokens = np.broadcast_to(token, weight.shape)
+            target_mass, drawn = weight * at(target, y_tokens), at(draft, y_tokens)
+            less = target_mass < drawn
+            handed = np.where(less, target_mass / np.where(less, drawn, 1), 1 + 0 * target_mass)
+            calls[node + 1] = handed, reach * drawn / p_token
+            accepted = handed * calls[node + 1][1]
+            out[:, :starts, depths[row]] += accepted.sum(axis=0) if exact else accepted
             # For the next child: this one had another token, and failed.
-            if k + 1 < len(kids):
-                weight, reach, target, draft = _after_failure(weight, reach, target, draft, places, draws)
+            if rank + 1 < len(nodes):
+                weight, reach, target, draft = _after_failure(weight, reach, target, draft, y_tokens, draws)
     return out
 
 
 def prepared(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Checked rows along a text; where rounding left p(y) = 0, the draft's law stands for the target's."""
+    """Return the laws along a text, checked; where rounding left p(y) = 0, the draft's law stands for the target's."""
     p, q, y = along(p, q, y)
     return np.where((at(p, y) > 0)[:, None], p, q), q, y
 
 
 def fitted(rows: Array) -> Array:
-    """Rows (..., depth) made survival curves, in [0, 1] and not growing: means of samples may miss both a little."""
+    """Return rows (..., depth) cut to survival curves, in [0, 1] and not growing: means of samples may miss both."""
     return rows if rows.dtype == object else np.minimum.accumulate(np.clip(rows, 0, 1), axis=-1)
 
 
-def _check_sum(below: list[list[int]], parents: list[int], vocab: int) -> None:
-    """Raise ValueError if the siblings that fail before a node and its ancestors have too many orders to sum over."""
-    before = [0]
+def _check_listable(children: list[list[int]], parents: list[int], vocab: int) -> None:
+    """Raise ValueError if the failed siblings on a node's path have too many token sequences to sum over.
+
+    children: by row, of the root and then of each node.
+    """
+    # By row: how many siblings come before the node and its ancestors.
+    failed = [0]
     for node, parent in enumerate(parents):
-        before.append(before[parent + 1] + below[parent + 1].index(node))
-    if vocab ** max(before) > MAX_FAILED:
+        failed.append(failed[parent + 1] + children[parent + 1].index(node))
+    if vocab ** max(failed) > MAX_FAILED:
         raise ValueError(
-            f"{vocab}^{max(before)} orders of failed siblings are too many to sum over in Fractions; give floats, "
+            f"{vocab}^{max(failed)} orders of failed siblings are too many to sum over in Fractions; give floats, "
             "which sample them"
         )
 
@@ -132,25 +137,27 @@ def _check_sum(below: list[list[int]], parents: list[int], vocab: int) -> None:
 def _after_failure(
     weight: Array, reach: Array, target: Array, draft: Array, y: Array, random: Any
 ) -> tuple[Array, Array, Array, Array]:
-    """Weight, reach, target and draft after a sibling other than y has failed; random None lists all such siblings.
+    """Return weight, reach, target and draft after a sibling other than y has failed.
 
-    Listed siblings repeat the rows, one batch for every token; reach counts each by its probability.
+    Shapes are (M, T), (M, T), (M, T, V) and (M, T, V). The failed sibling is drawn; with random None every token is
+    listed instead: rows are repeated, one batch for every token, and reach counts each by its probability.
     """
     # A sibling x is drawn and fails with probability (q_x - a p_x)+; (a p - q)+ is left of the target.
     scaled = weight[..., None] * target
-    lost = np.where(ids(draft) == y[..., None], 0 * draft, positive_part(draft - scaled))
-    over = positive_part(scaled - draft)
-    # Adding 0 * weight makes an empty sum a Fraction, too.
-    mass, full = over.sum(axis=-1) + 0 * weight, weight >= 1
-    weight, target = np.where(full, weight, mass / np.where(full, 1, mass + (1 - weight))), normalize_or(over, target)
+    failed = np.where(ids(draft) == y[..., None], 0 * draft, positive_part(draft - scaled))
+    left_over = positive_part(scaled - draft)
+    # The weight a becomes m / (m + 1 - a), m the mass that is left. Adding 0 * weight makes an empty sum a Fraction.
+    mass, is_full = left_over.sum(axis=-1) + 0 * weight, weight >= 1
+    weight = np.where(is_full, weight, mass / np.where(is_full, 1, mass + (1 - weight)))
+    target = normalize_or(left_over, target)
     if random is not None:
         # Where no sibling can fail, the draw is arbitrary, and reach 0.
-        x = np.minimum(pick(lost, random.random(weight.shape)), draft.shape[-1] - 1)
-        return weight, reach * lost.sum(axis=-1), target, without(draft, x)
+        x = np.minimum(pick(failed, random.random(weight.shape)), draft.shape[-1] - 1)
+        return weight, reach * failed.sum(axis=-1), target, without(draft, x)
     tokens = range(draft.shape[-1])
     return (
         np.concatenate([weight for _ in tokens]),
-        np.concatenate([reach * lost[..., x] for x in tokens]),
+        np.concatenate([reach * failed[..., x] for x in tokens]),
         np.concatenate([target for _ in tokens]),
         np.concatenate([without(draft, np.full(weight.shape, x)) for x in tokens]),
     )

@@ -79,7 +79,11 @@ def _cut(blocks: int, accepted: int, tokens: float | None) -> tuple[str, ...]:
 
 
 def _grown(text: str, source: str) -> dict[tuple[str, int | None], float]:
-    """Return how much each counter grew between the first scrape and the last; a single scrape counts from 0."""
+    """Return how much each counter grew between the first scrape and the last; a single scrape counts from 0.
+
+    Keys are (name, position), with position None for a counter without one.
+    """
+    # All values of each counter, in order.
     seen: dict[tuple[str, int | None], list[float]] = {}
     for name, labels, value in _COUNTER.findall(text):
         place = _POSITION.search(labels)

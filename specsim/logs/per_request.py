@@ -80,7 +80,10 @@ _READ = re.compile(
 
 
 def _metrics(value: Any, deepest: int, mean: Any = None) -> Iterator[dict[str, Any]]:
-    """Yield every object in an answer that has a histogram, with the mean tokens of an iteration that go with it."""
+    """Yield every object in an answer that has a histogram, at most `deepest` levels down.
+
+    The mean tokens of an iteration may stand in an object around it: they are added as its field.
+    """
     if isinstance(value, dict):
         mean = value.get(MEAN, mean)
     if isinstance(value, dict) and "acceptance_histogram" in value:
@@ -104,10 +107,13 @@ def _longest(request: RequestAcceptance) -> int:
 def _with_steps(
     request: RequestAcceptance, metric: dict[str, Any], usage: dict[str, Any], place: str
 ) -> RequestAcceptance:
-    """Return a request with the steps that had no draft, as its tokens or the mean tokens of an iteration tell.
+    """Return a request with its tokens, its prompt's tokens, and the number of steps that had no draft.
 
-    A step emits its accepted drafts and one token; the first token of an answer is of the prompt's pass.
+    A step emits its accepted drafts and one token, and the first token of an answer is of the prompt's pass: so steps
+    are tokens - 1 - accepted, or else accepted / (mean - 1) by the mean tokens of an iteration. Without both, the steps
+    without a draft are None.
     """
+    # All steps, with a draft or without.
     steps = None
     if MEAN in metric and request.blocks:
         _check_iterations(request, str(metric[MEAN]), usage, place)
@@ -125,7 +131,7 @@ def _with_steps(
 
 
 def _check_iterations(request: RequestAcceptance, text: str, usage: dict[str, Any], place: str) -> None:
-    """ValueError if the mean tokens of an iteration are not those of the blocks and the answer's tokens.
+    """Raise ValueError if the mean tokens of an iteration are not those of the blocks and the answer's tokens.
 
     Steps without a draft make the mean smaller than that of blocks, and never larger.
     """

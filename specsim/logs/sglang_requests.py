@@ -76,7 +76,7 @@ def _fitting_lengths(held: dict[str, Any], request: RequestAcceptance) -> set[in
 
 
 def _check_counted(answers: Sequence[RequestAcceptance], source: str) -> None:
-    """ValueError if accepted drafts follow from the tokens alone, and there are fewer of these than passes."""
+    """Raise ValueError if accepted drafts follow from the tokens alone, and there are fewer tokens than passes."""
     behind = [(request.tokens or 1) - 1 for request in answers]
     passes = sum(request.blocks for request in answers)
     if not sum(request.accepted for request in answers) and None not in {r.tokens for r in answers}:
@@ -98,7 +98,8 @@ def _meta_infos(value: Any, deepest: int) -> Iterator[dict[str, Any]]:
 
 
 def _request(held: dict[str, Any], place: str) -> RequestAcceptance:
-    """Return the counts of one answer; ValueError where they contradict each other."""
+    """Return the counts of one answer from its meta_info; ValueError where they contradict each other."""
+    # Counts that are printed; None for one that is not.
     blocks = whole_number(held[STEPS], f"{place}: {STEPS}")
     tokens = named(held, ("completion_tokens",), place)
     accepted, drafted = named(held, ACCEPTED, place), named(held, DRAFTED, place)
@@ -119,12 +120,14 @@ def _request(held: dict[str, Any], place: str) -> RequestAcceptance:
         length = drafted // blocks if drafted and blocks and drafted % blocks == 0 else len(counts) - 1
         counts += [0] * (length + 1 - len(counts))
         rows = (LengthCounts(len(counts) - 1, tuple(counts)),) if blocks else ()
+    # Without a count, each pass emitted its accepted drafts and one token; the first token is of the prompt's pass.
     if accepted is None:
         if tokens is None:
             raise ValueError(f"{place} has neither accepted drafts nor completion_tokens beside {STEPS}")
         accepted = max(tokens - 1 - blocks, 0)
     _check_tokens(tokens, blocks, accepted, len(rows[0].counts) if rows else accepted, place)
     _check_means(held, blocks, accepted, drafted, place)
+    # The prompt, the passes without a draft, and the time.
     context = named(held, ("prompt_tokens",), place)
     plain = None if tokens is None else max(tokens - 1 - blocks - accepted, 0)
     latency = held.get("e2e_latency")
@@ -135,7 +138,7 @@ def _request(held: dict[str, Any], place: str) -> RequestAcceptance:
 
 
 def _check_tokens(tokens: int | None, blocks: int, accepted: int, room: int, place: str) -> None:
-    """ValueError if passes emitted more tokens than the answer has, but for the last block, which may be cut."""
+    """Raise ValueError if passes emitted more tokens than the answer has, by more than its last block may be cut."""
     if tokens is not None and blocks + accepted > tokens + room:
         raise ValueError(
             f"{place}: {blocks} passes with {accepted} accepted drafts emit {blocks + accepted} tokens, and the answer "

@@ -76,7 +76,7 @@ def predict(
     context: int = 0,
     level: float = 0.95,
 ) -> Prediction:
-    r"""Predicted speedup of speculation at one length, with its error split into acceptance and time.
+    r"""Predict the speedup of speculation at one length, with its error split into acceptance and time.
 
     .. math:: S = \frac{\tau \, T(1)}{\gamma T_D + T(\gamma + 1) + T_o}, \qquad
         \left(\frac{\delta S}{S}\right)^2 = \left(\frac{\delta\tau}{\tau}\right)^2
@@ -181,7 +181,7 @@ def predict(
 
 
 def _tokens(curve: Acceptance | None, gamma: int, tau: float | None, tau_error: float) -> tuple[Tau, str]:
-    """tau with its standard error, and the assumption behind it."""
+    """Return tau with its standard error, and the assumption behind it; ValueError unless one source gives it."""
     if tau is not None and curve is None:
         error = float(check.scalar(tau_error, "tau_error", "[0, inf)"))
         measured = float(check.scalar(tau, "tau", "(0, inf)"))
@@ -196,7 +196,7 @@ def _tokens(curve: Acceptance | None, gamma: int, tau: float | None, tau_error: 
 
 
 def _relative(time: Timing) -> float | None:
-    """The squared relative error of a time; None if its error is unknown."""
+    """Return the squared relative error of a time; None if its error is unknown."""
     return None if time.error is None else (time.error / time.value) ** 2
 
 
@@ -205,7 +205,7 @@ WIDEST = 50.0
 
 
 def interval(value: float, variance: float | None, z: float) -> Estimate:
-    """The interval of a positive number with this relative variance, symmetric in the logarithm."""
+    """Return the interval of a positive number with this relative variance, symmetric in the logarithm."""
     if variance is None:
         return Estimate(value, None, None)
     stretch = math.exp(min(z * math.sqrt(variance), WIDEST))
@@ -213,7 +213,7 @@ def interval(value: float, variance: float | None, z: float) -> Estimate:
 
 
 def _main(of_tau: float, of_time: float | None) -> str:
-    """The larger of the two errors, in words."""
+    """Return the name of the larger of the two errors."""
     if of_time is None:
         return "time, its error unknown"
     if of_tau == of_time == 0:

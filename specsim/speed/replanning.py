@@ -67,17 +67,17 @@ class Replanner(NamedTuple):
 
     @property
     def hazards(self) -> tuple[float, ...]:
-        """Probability by rank that a child is kept if it is tried: none before it was."""
+        """Probability by rank that a child is accepted if it is tried, that is if none before it was accepted."""
         counts = zip(self.prior, self.kept, self.tried, strict=True)
         return tuple((self.weight * h + kept) / (self.weight + tried) for h, kept, tried in counts)
 
     @property
     def ranks(self) -> tuple[float, ...]:
-        """Probability by rank that a child is the one kept."""
+        """Probability by rank that a child is the one accepted."""
         return tuple(_ranks(np.array(self.hazards)).tolist())
 
     def observed(self, kept: Sequence[float] = (), tried: Sequence[float] = ()) -> Replanner:
-        """The state after a cycle in which so many children of each rank were tried, and kept; () after a plain one.
+        """Return the state after a cycle that tried and kept these numbers of children by rank; () for a plain cycle.
 
         A child is tried where all drafts on its path are kept and no sibling before it is. ValueError for more kept
         than tried, more ranks than the prior has, or a negative number.
@@ -98,52 +98,57 @@ class Replanner(NamedTuple):
         return self._replace(kept=new[0], tried=new[1])
 
     def observed_blocks(self, accepted: Array, gamma: int) -> Replanner:
-        """The state after a cycle of chains of gamma drafts, of which each sequence kept so many."""
+        """Return the state after a cycle of chains of gamma drafts, of which sequence i accepted accepted[i]."""
         g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
         n = np.asarray(check.real_values(accepted, "accepted", 0, g))
         return self.observed([float(n.sum())], [float(np.minimum(n + 1, g).sum())])
 
     def choose(self, batch: int, context: int) -> Choice:
-        """The fastest chain or tree for so many sequences of this context.
+        """Return the fastest chain or tree for `batch` sequences of this context.
 
         ValueError for a batch or a context below 1, a t(m) that decreases, and whatever the latency model refuses.
         """
         # Times at this batch and context, now.
         b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 1)
         most = max(self.max_gamma, self.nodes)
-        passes = _rising([self.latency.target(m, b, s) for m in range(1, most + 2)], b, s)
+        passes = _checked_rising([self.latency.target(m, b, s) for m in range(1, most + 2)], b, s)
         ranks = np.array(self.ranks)
         alpha, plain = ranks[0], passes[0].value
-        over = self.latency.overhead(b, s).value
-        drafted = [self.latency.drafting(g, b, s, passes[g]).value for g in range(1, self.max_gamma + 1)]
+        overhead = self.latency.overhead(b, s).value
+        drafting = [self.latency.drafting(g, b, s, passes[g]).value for g in range(1, self.max_gamma + 1)]
         # The best chain, by tau over the cycle; then the best tree, if it is faster.
         tau = np.cumsum(alpha ** np.arange(self.max_gamma + 1))
-        cycles = np.array([plain, *(d + passes[g].value + over for g, d in enumerate(drafted, start=1))])
+        cycles = np.array([plain, *(d + passes[g].value + overhead for g, d in enumerate(drafting, start=1))])
         best = int(np.argmax(tau / cycles))
         parents = tuple(chain(best).tolist())
         if self.nodes:
             tree = fastest_shapes(self.latency, ranks, nodes=self.nodes, depth=self.max_gamma, batch=b, context=s).tree
             if float(tree.speedup) > float(tau[best] * plain / cycles[best]) * (1 + 1e-12):
                 parents = tuple(int(p) for p in tree.parents)
-        return self._valued(parents, b, s)
+        return self._choice(parents, b, s)
 
-    def _valued(self, parents: tuple[int, ...], batch: int, context: int) -> Choice:
-        """A shape with its speedup and interval, by the delta method."""
+    def _choice(self, parents: tuple[int, ...], batch: int, context: int) -> Choice:
+        """Return a shape with its speedup and interval, by the delta method.
+
+        Var tau = sum over ranks k of (d tau / d h_k)^2 Var h_k, with the hazards h; relative variances of tau and of
+        the times add up to that of the speedup.
+        """
         if not parents:
             return Choice((), 0, 1.0, Estimate(1.0, 1.0, 1.0))
-        # Variance of tau: the derivative by each hazard, times the variance of its estimate.
         levels, hazards = int(max(depths(parents))), np.array(self.hazards)
         siblings = ranks_of(parents).tolist()
-        value = _value(parents, siblings, hazards)
+        tau = _value(parents, siblings, hazards)
         variance = 0.0
         for k, (h, tried) in enumerate(zip(hazards, self.tried, strict=True)):
-            moved = [np.where(np.arange(len(hazards)) == k, np.clip(h + d, 0, 1), hazards) for d in (-_STEP, _STEP)]
-            low, high = (_value(parents, siblings, row) for row in moved)
-            width = float(moved[1][k] - moved[0][k])
+            # The derivative by h_k, from hazards a small step below and above it.
+            is_moved = np.arange(len(hazards)) == k
+            below, above = (np.where(is_moved, np.clip(h + step, 0, 1), hazards) for step in (-_STEP, _STEP))
+            low, high = (_value(parents, siblings, row) for row in (below, above))
+            derivative = (high - low) / float(above[k] - below[k])
+            # The variance of h_k over n trials. At 0 and 1 the binomial one is 0; that of Wilson's interval is not.
             n = self.weight + tried
-            # At 0 and 1 the binomial variance is 0; Wilson's interval is not.
             spread = h * (1 - h) / n if 0 < h < 1 else (_Z / (n + _Z**2)) ** 2
-            variance += ((high - low) / width) ** 2 * spread
+            variance += derivative**2 * spread
         # The cycle, and the relative variance of the ratio of times.
         plain = self.latency.target(1, batch, context)
         verify = self.latency.target(len(parents) + 1, batch, context)
@@ -153,8 +158,8 @@ class Replanner(NamedTuple):
         if of_time is None and (known := self.latency.error(batch * (len(parents) + 1))) is not None:
             of_time = known**2
         z = NormalDist().inv_cdf((1 + self.level) / 2)
-        spread_of_all = None if of_time is None else variance / value**2 + of_time
-        return Choice(parents, levels, value, interval(value * plain.value / cycle.value, spread_of_all, z))
+        of_speedup = None if of_time is None else variance / tau**2 + of_time
+        return Choice(parents, levels, tau, interval(tau * plain.value / cycle.value, of_speedup, z))
 
 
 def replanner(
@@ -167,7 +172,7 @@ def replanner(
     nodes: int = 0,
     level: float = 0.95,
 ) -> Replanner:
-    r"""A planner that plans every cycle anew from what it sees.
+    r"""Return a planner that plans every cycle anew from what it sees.
 
     .. math:: \hat h_k = \frac{w h_k + \sum_c \lambda^c \text{kept}_{k,c}}{w + \sum_c \lambda^c \text{tried}_{k,c}},
         \qquad \hat b_k = \hat h_k \prod_{i<k} (1 - \hat h_i), \qquad
@@ -242,7 +247,7 @@ def replanner(
 
 
 def _value(parents: Sequence[int], siblings: Sequence[int], hazards: Array) -> float:
-    """`tree_value` without its checks, as it is needed in every cycle."""
+    """Return tau of a tree: `tree_value` without its checks, as it is needed in every cycle."""
     b, reach = _ranks(hazards).tolist(), list[float]()
     for parent, k in zip(parents, siblings, strict=True):
         reach.append(b[k] * (reach[parent] if parent >= 0 else 1.0))
@@ -250,15 +255,18 @@ def _value(parents: Sequence[int], siblings: Sequence[int], hazards: Array) -> f
 
 
 def _ranks(hazards: Array) -> Array:
-    """b of the hazards by rank; sums to 1 at most, rounding aside."""
+    """Return b_k = h_k prod_{i<k} (1 - h_i) of the hazards h by rank; sums to 1 at most, rounding aside."""
     return hazards * np.concatenate([[1.0], np.cumprod(1 - hazards)[:-1]])
 
 
-def _rising(passes: list[Timing], batch: int, context: int) -> list[Timing]:
-    """The passes over 1, 2, ... tokens; ValueError where one over more takes less, by more than its error explains."""
+def _checked_rising(passes: list[Timing], batch: int, context: int) -> list[Timing]:
+    """Return the times of passes over 1, 2, ... tokens as they are, if none is shorter than the one before.
+
+    Raise ValueError for one that is shorter by more than twice the standard error of the difference.
+    """
     for m in range(1, len(passes)):
-        (less, a), (more, b) = passes[m - 1], passes[m]
-        slack = 2 * ((a or 0.0) ** 2 + (b or 0.0) ** 2) ** 0.5 + 1e-9 * less
+        (less, error), (more, next_error) = passes[m - 1], passes[m]
+        slack = 2 * ((error or 0.0) ** 2 + (next_error or 0.0) ** 2) ** 0.5 + 1e-9 * less
         if more < less - slack:
             raise ValueError(
                 f"t(m) decreases: at batch {batch}, context {context} a pass over {m + 1} tokens takes {more:g}, one "
@@ -268,6 +276,6 @@ def _rising(passes: list[Timing], batch: int, context: int) -> list[Timing]:
 
 
 def _relative(*times: Timing) -> float | None:
-    """The sum of squared relative errors; None if one is not known."""
+    """Return the sum of squared relative errors; None if one is not known."""
     squares: Any = [None if time.error is None else (time.error / time.value) ** 2 for time in times]
     return None if None in squares else sum(squares)

@@ -61,11 +61,11 @@ class Stopping(NamedTuple):
 
 
 class _State(NamedTuple):
-    """A state of the dynamic program.
+    """A state of the dynamic program after i drafts, one entry of level i.
 
     ``signal``: the last one (0 where signals do not depend on each other); ``w``: probability that all drafts so far
-    are accepted; ``chance``: probability of the state if drafting never stops; ``then``: (probability, place in the
-    next level) for each next state.
+    are accepted; ``chance``: probability of the state if drafting never stops; ``then``: (probability, index in level
+    i + 1) for each state that may follow.
     """
 
     signal: int
@@ -83,7 +83,7 @@ def optimal_stopping(
     verify_cost: Curve = None,
     overhead: float = 0,
 ) -> Stopping:
-    r"""The largest speedup of any policy that decides after each draft whether to draft on or to verify.
+    r"""Return the largest speedup of any policy that decides after each draft whether to draft on or to verify.
 
     .. math:: S^* = \max_\pi \frac{E[N_\pi]}{E[T_\pi]}, \qquad N = 1 + \sum_{i \le g} 1[\text{drafts } 1..i
         \text{ kept}], \quad T = g c + t(g + 1) + o, \quad T = 1 \text{ for } g = 0
@@ -162,7 +162,7 @@ def optimal_stopping(
 
 
 def _laws(table: Array, max_gamma: int | None) -> tuple[Array, Array]:
-    """P(signal) and P(accepted | signal), both (n, rows, S): one row, or one row for each signal before."""
+    """Return P(signal) and P(accepted | signal), both (n, rows, S): one row, or one row for each signal before."""
     # Validate.
     w = np.asarray(check.array(table, "table"))
     if w.ndim not in (2, 3, 4) or w.shape[-1] != 2 or (w.ndim == 4 and w.shape[1] != w.shape[2]) or 0 in w.shape:
@@ -182,16 +182,21 @@ def _laws(table: Array, max_gamma: int | None) -> tuple[Array, Array]:
 
 
 def _levels(law: Array, keep: Array) -> list[list[_State]]:
-    """The states after 0, 1, ..., n drafts. Products are of sorted factors: equal ones are one state in floats too."""
-    # A state is known by its signal and its sorted factors r; `keys` has the place of each in its level.
+    """Return the states after 0, 1, ..., n drafts, each level linked to the next by `then`.
+
+    States with the same signal and the same w are one. They are compared by the sorted factors r of w, so that rounding
+    does not tell equal products apart: drafts with r = 0.5, 0.9 and with 0.9, 0.5 lead to one state.
+    """
+    # For the last level: the index of each state by its signal and its factors.
     rows = law.shape[1]
     keys: dict[tuple[int, tuple[Any, ...]], int] = {(0, ()): 0}
     levels = [[_State(0, 1, 1, [])]]
     for i in range(len(law)):
         next_keys: dict[tuple[int, tuple[Any, ...]], int] = {}
-        below: list[_State] = []
-        for (signal, factors), at in keys.items():
-            state = levels[-1][at]
+        next_level: list[_State] = []
+        for (signal, factors), index in keys.items():
+            state = levels[-1][index]
+            # One draft more, by its signal s.
             for s in range(law.shape[2]):
                 chance, r = law[i, signal, s], keep[i, signal, s]
                 if not chance:
@@ -199,21 +204,25 @@ def _levels(law: Array, keep: Array) -> list[list[_State]]:
                 # States after a draft that is surely rejected are merged; drafting on may still pay where t falls.
                 next_factors = tuple(sorted((*factors, r))) if state.w and r else (0 * r,)
                 key = (s if rows > 1 else 0, next_factors)
+                # A state that is new, or one more way to reach it.
                 if key not in next_keys:
-                    next_keys[key] = len(below)
-                    below.append(_State(key[0], math.prod(key[1]), 0, []))
+                    next_keys[key] = len(next_level)
+                    next_level.append(_State(key[0], math.prod(key[1]), 0, []))
                 to = next_keys[key]
-                below[to] = below[to]._replace(chance=below[to].chance + state.chance * chance)
+                next_level[to] = next_level[to]._replace(chance=next_level[to].chance + state.chance * chance)
                 state.then.append((chance, to))
-        if (count := sum(map(len, levels)) + len(below)) > STATES:
+        if (count := sum(map(len, levels)) + len(next_level)) > STATES:
             raise ValueError(f"{i + 1} drafts give {count} states, more than {STATES}: fewer signals or positions fit")
-        levels.append(below)
+        levels.append(next_level)
         keys = next_keys
     return levels
 
 
 def _solve(levels: list[list[_State]], times: list[Any], theta: Any) -> tuple[Any, Any, list[list[bool]]]:
-    """E[N], E[T] and the choices of the policy with the largest E[N] - theta E[T]; ties stop."""
+    """Return E[N], E[T] and the choices of the policy with the largest E[N] - theta E[T]; ties stop.
+
+    The choice of a state is True where drafting goes on.
+    """
     # Further tokens and time by state, from the last level up.
     choices: list[list[bool]] = []
     more: list[tuple[Any, Any]] = [(0, 0)] * len(levels[-1])
@@ -230,7 +239,7 @@ def _solve(levels: list[list[_State]], times: list[Any], theta: Any) -> tuple[An
 
 
 def _lengths(levels: list[list[_State]], choices: list[list[bool]]) -> Array:
-    """Law of the number of drafts under these choices."""
+    """Return the law of the number of drafts under these choices."""
     law, reach = [], [1]
     for i, chosen in enumerate([*choices, [False] * len(levels[-1])]):
         law.append(sum(p for p, go in zip(reach, chosen, strict=True) if not go))
@@ -243,7 +252,7 @@ def _lengths(levels: list[list[_State]], choices: list[list[bool]]) -> Array:
 
 
 def _threshold(law: Array, keep: Array, times: list[Any]) -> Threshold:
-    """The best rule of all thresholds that tell two signals apart, with all greatest lengths."""
+    """Return the best rule of all thresholds that tell two signals apart, with all greatest lengths."""
     # Plain decoding to start with.
     best = Threshold(1, 0, 1)
     for least in sorted(set(keep.ravel().tolist())):
@@ -268,7 +277,7 @@ def _threshold(law: Array, keep: Array, times: list[Any]) -> Threshold:
 
 
 def _clairvoyant(survival: list[Any], times: list[Any]) -> Any:
-    """The best speedup if the number of accepted drafts were known before drafting; no policy beats it."""
+    """Return the best speedup if the number of accepted drafts were known before drafting; no policy beats it."""
     # P(exactly n drafts are accepted), n = 0, 1, ...
     law = [a - b for a, b in zip(survival, [*survival[1:], 0], strict=True)]
     # Dinkelbach: at a speed the best length for each n, then the speed with these lengths, until it does not grow.

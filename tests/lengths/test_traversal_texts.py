@@ -83,20 +83,20 @@ def test_sampled_siblings_are_off_by_their_error() -> None:
 
 
 MUTANTS = {
-    "every call has weight 1": ("reached, drawn = weight * at", "reached, drawn = at"),
-    "weights of calls are not handed down": ("calls[kid + 1] = handed,", "calls[kid + 1] = one[:, : max(left, 0)],"),
+    "every call has weight 1": ("target_mass, drawn = weight * at", "target_mass, drawn = at"),
+    "weights of calls are not handed down": ("calls[node + 1] = handed,", "calls[node + 1] = ones[:, :starts],"),
     "the child's own weight is forgotten": ("accepted = handed * calls", "accepted = calls"),
     "not given the token": ("reach * drawn / p_token", "reach * drawn"),
-    "weight stays when a sibling fails": ("mass / np.where(full, 1, mass + (1 - weight))", "weight"),
-    "target stays when a sibling fails": ("normalize_or(over, target)", "target"),
-    "left over of p, not of a p": ("over = positive_part(scaled - draft)", "over = positive_part(target - draft)"),
+    "weight stays when a sibling fails": ("mass / np.where(is_full, 1, mass + (1 - weight))", "weight"),
+    "target stays when a sibling fails": ("normalize_or(left_over, target)", "target"),
+    "left over of p, not of a p": ("= positive_part(scaled - draft)", "= positive_part(target - draft)"),
     "failures of p, not of a p": ("positive_part(draft - scaled))", "positive_part(draft - target))"),
     "siblings with replacement": ("without(draft, np.full(weight.shape, x))", "draft"),
-    "all levels at one place": ("(w[depths[row] :] for w", "(w[: max(left, 0)] for w"),
+    "all levels at one place": ("(w[depths[row] :] for w", "(w[:starts] for w"),
 }
 SAMPLED = {
-    "failures of weight 1": ("reach * lost.sum(axis=-1)", "reach"),
-    "siblings drawn from q": ("pick(lost, random", "pick(draft, random"),
+    "failures of weight 1": ("reach * failed.sum(axis=-1)", "reach"),
+    "siblings drawn from q": ("pick(failed, random", "pick(draft, random"),
     "sampled siblings with replacement": ("target, without(draft, x)", "target, draft"),
 }
 

@@ -70,16 +70,17 @@ def processes(count: int) -> Iterator[Pool]:
 @contextmanager
 def _launching() -> Iterator[None]:
     """Let processes started inside ignore Ctrl-C, which their parent handles, and give NumPy one thread."""
-    threads, ours = os.environ.get(THREADS), threading.current_thread() is threading.main_thread()
-    heard = signal.signal(signal.SIGINT, signal.SIG_IGN) if ours else None
+    # Only the main thread may change how signals are handled.
+    threads, is_main = os.environ.get(THREADS), threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     os.environ[THREADS] = threads or "1"
     try:
         yield
     finally:
         if threads is None:
             del os.environ[THREADS]
-        if ours:
-            signal.signal(signal.SIGINT, heard)
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

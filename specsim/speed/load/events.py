@@ -85,7 +85,7 @@ class Simulated(NamedTuple):
 def simulate_requests(
     service: Service, rate: float, *, requests: int = 4000, runs: int = 8, seed: int = 0, level: float = 0.95
 ) -> Simulated:
-    r"""Times of requests that arrive at a rate, by simulation of the server.
+    r"""Simulate the server, and return the times of requests that arrive at a rate.
 
     Requests arrive by a Poisson process. Whenever a cycle ends, prompts that wait are read one by one while there is a
     free place, and then all decode for one cycle, each emitting its own number of tokens. Runs start empty; the first
@@ -145,7 +145,7 @@ def simulate_requests(
 
 
 def drawn(service: Service, rate: float, requests: int, seed: int, run: int) -> tuple[list[float], list[int]]:
-    """Arrivals of a Poisson process, and the number of cycles of each request."""
+    """Return arrivals of a Poisson process, and the number of cycles of each request."""
     u = keyed_uniforms(seed, run, 0, 2 * requests)
     cdf = np.cumsum(service.cycles.astype(float))
     cycles = np.minimum(np.searchsorted(cdf, u[requests:] * cdf[-1], side="right"), len(cdf) - 1)
@@ -153,7 +153,7 @@ def drawn(service: Service, rate: float, requests: int, seed: int, run: int) -> 
 
 
 def serve(arrivals: Sequence[Any], cycles: Sequence[int], service: Service, *, areas: bool = True) -> Run:
-    """One run: request i comes at arrivals[i] (in order) and takes cycles[i] cycles after its prompt.
+    """Simulate one run: request i comes at arrivals[i] (in order) and takes cycles[i] cycles after its prompt.
 
     areas: add up the area event by event, which takes a third of the time; else it is the sum of done - arrival.
     """
@@ -209,14 +209,16 @@ def serve(arrivals: Sequence[Any], cycles: Sequence[int], service: Service, *, a
 
 
 def _advance(area: Any, arrivals: Sequence[Any], seen: int, left: int, begin: Any, end: Any) -> tuple[Any, int]:
-    """Area under the number in the system, and arrivals seen, after a stretch in which nobody leaves.
+    """Add a time from `begin` to `end`, in which nobody leaves, to the area; return it and the arrivals up to `end`.
 
-    left: the number of requests that left before.
+    area: the time integral of the number of requests in the system. seen: how many arrivals it counts so far. left: how
+    many requests have left before.
     """
-    # Arrivals as the last stretch ended, or out of an idle time.
+    # Requests that arrived before, out of an idle time or as the last stretch ended, are in the system throughout.
     while seen < len(arrivals) and arrivals[seen] <= begin:
         seen += 1
     area += (seen - left) * (end - begin)
+    # Each that arrives meanwhile is in the system from then on.
     while seen < len(arrivals) and arrivals[seen] < end:
         area += end - arrivals[seen]
         seen += 1
@@ -224,14 +226,14 @@ def _advance(area: Any, arrivals: Sequence[Any], seen: int, left: int, begin: An
 
 
 class _Measured(NamedTuple):
-    """One run: (times, weights) to the first token, between tokens, per further token, in all; the mean number."""
+    """One run: (times, weights) to the first token, between tokens, per further token and in all; mean batch."""
 
     times: list[tuple[Array, Array]]
     batch: float
 
 
 def _measured(run: Run, service: Service) -> _Measured:
-    """The times of a run's requests, without those at its beginning and end."""
+    """Return the times of a run's requests, without those at its beginning and end."""
     # Requests and gaps in the middle of the run; each request counts alike.
     n = len(run.arrival)
     low, high = int(WARM * n), n - int(COOL * n)
@@ -251,7 +253,7 @@ def _measured(run: Run, service: Service) -> _Measured:
 
 
 def _quantiles(samples: list[tuple[Array, Array]], t: float) -> Quantiles:
-    """Mean, median and 99 % quantile of (values, weights), one pair for each run."""
+    """Return mean, median and 99 % quantile of (values, weights), one pair for each run."""
     values, weights = (np.concatenate(part) for part in zip(*samples, strict=True))
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
@@ -261,7 +263,7 @@ def _quantiles(samples: list[tuple[Array, Array]], t: float) -> Quantiles:
 
 
 def _interval(means: list[float], t: float) -> Estimate:
-    """The mean of independent runs, and Student's interval; t: its quantile."""
+    """Return the mean of independent runs, with Student's interval; t: its quantile."""
     mean = float(np.mean(means))
     half = t * float(np.std(means, ddof=1)) / math.sqrt(len(means))
     return Estimate(mean, mean - half, mean + half)
