@@ -29,11 +29,11 @@ VARYING = 8.0
 
 
 class Shared(NamedTuple):
-    """Pairs of rows that agree too often, or too rarely.
+    """Agreement of pairs of rows that stand in one relation, as one row and the next.
 
-    `words` name the pairs; `surprise` is the probability of something as unlikely, over all pairs
-    that are looked at. `across` is the share of such pairs that agree where the two rows are of
-    different calls.
+    `words` name the relation; `agreeing` of the `pairs` agree. `surprise` bounds the probability
+    that independent rows agree as much more, or less, than half of the time. `across` is the share
+    of agreeing pairs where the two rows stand in this relation, but are of different calls.
     """
 
     words: str
@@ -44,14 +44,20 @@ class Shared(NamedTuple):
 
     @property
     def is_of_one_call(self) -> bool:
-        """Whether rows of different calls agree less or more often: then no law of single rows explains it."""
+        """Whether rows of one call agree more or less often than rows of different calls.
+
+        Then no law of single rows explains it.
+        """
         gap = self.agreeing / self.pairs - self.across
         # Hoeffding's inequality for either share.
         return self.pairs * gap**2 / 2 > math.log(2 / CHANCE)
 
 
 def dependence(tiles: list[Array]) -> Shared:
-    """Return the pairs of rows that are least likely to be independent; a tile holds 0 or 1 for every row of a call.
+    """Return the relation whose pairs of rows are least likely to be independent.
+
+    A tile (n,) holds 0 or 1 for every row of a call; all tiles have one length. `surprise` of the
+    result is for the search over all relations.
 
     Examples
     --------
@@ -62,31 +68,43 @@ def dependence(tiles: list[Array]) -> Shared:
     >>> dependence([np.repeat(coins[:500], 2)]).words
     'row i and row i + 1'
     """
-    looks = list(_pairs(tiles))
-    least_likely = min(looks, key=lambda look: look.surprise)
-    return least_likely._replace(surprise=min(least_likely.surprise * len(looks), 1.0))
+    relations = list(_agreements(tiles))
+    least_likely = min(relations, key=lambda relation: relation.surprise)
+    # Union bound.
+    return least_likely._replace(surprise=min(least_likely.surprise * len(relations), 1.0))
 
 
-def _pairs(tiles: list[Array]) -> Iterator[Shared]:
-    """Yield how many pairs agree, at each lag and from both ends."""
-    next_tiles = [*tiles[1:], tiles[0]]
-    for lag in range(1, min(LAGS, min(map(len, tiles)) - 1) + 1):
-        across = [rows[lag:] == other_rows[:-lag] for rows, other_rows in zip(tiles, next_tiles, strict=True)]
-        yield _counted(f"row i and row i + {lag}", [tile[lag:] == tile[:-lag] for tile in tiles], across)
-    across = [rows == other_rows[::-1] for rows, other_rows in zip(tiles, next_tiles, strict=True)]
-    yield _counted("row i and row -i", [(tile == tile[::-1])[: len(tile) // 2] for tile in tiles], across)
+def _agreements(tiles: list[Array]) -> Iterator[Shared]:
+    """Yield the agreement of rows `lag` places apart, for each lag, and of mirrored rows."""
+    # Beside each call another one, for pairs across calls.
+    calls = list(zip(tiles, [*tiles[1:], tiles[0]], strict=True))
+
+    largest_lag = min(LAGS, min(map(len, tiles)) - 1)
+    for lag in range(1, largest_lag + 1):
+        agree = [tile[lag:] == tile[:-lag] for tile in tiles]
+        across = [tile[lag:] == other[:-lag] for tile, other in calls]
+        yield _counted(f"row i and row i + {lag}", agree, across)
+
+    # Each pair (i, -i) of one call once; across calls (i, -i) and (-i, i) are two pairs.
+    agree = [(tile == tile[::-1])[: len(tile) // 2] for tile in tiles]
+    across = [tile == other[::-1] for tile, other in calls]
+    yield _counted("row i and row -i", agree, across)
 
 
 def _counted(words: str, agree: list[Array], across: list[Array]) -> Shared:
-    """Return how many pairs agree, and how surprising that is of independent rows."""
+    """Return how many pairs agree, and how surprising that is of independent rows.
+
+    `agree` and `across` hold booleans for every pair, of one call and across calls.
+    """
     pairs, agreeing = sum(map(len, agree)), int(sum(tile.sum() for tile in agree))
     # Hoeffding's inequality, for both sides.
     surprise = min(2 * math.exp(-2 * pairs * (agreeing / pairs - 0.5) ** 2), 1.0)
-    return Shared(words, pairs, agreeing, surprise, float(np.mean([tile.mean() for tile in across])))
+    share_across = float(np.mean([tile.mean() for tile in across]))
+    return Shared(words, pairs, agreeing, surprise, share_across)
 
 
 def varies(calls: Sequence[Sequence[Hashable]]) -> bool:
-    """Return whether the answers of rows vary more from call to call than those of independent rows.
+    """Return whether answers vary more from call to call than those of independent rows.
 
     Each call has the same rows. The variance of a frequency over independent rows is at most f (1 -
     f) / n, whatever the law of each. So the sum of squared deviations, over that, has the
@@ -97,11 +115,14 @@ def varies(calls: Sequence[Sequence[Hashable]]) -> bool:
     >>> varies([[0] * 100, [1] * 100, [0] * 100, [1] * 100]), varies([[0, 1] * 50] * 4)
     (True, False)
     """
-    rows, free = len(calls[0]), len(calls) - 1
+    rows, degrees = len(calls[0]), len(calls) - 1
     for answer in set(calls[0]).union(*calls[1:]):
         shares = np.array([Counter(call)[answer] / rows for call in calls])
         f = shares.mean()
-        square = float(((shares - f) ** 2).sum() * rows / (f * (1 - f))) if f < 1 else 0.0
-        if square - free > VARYING * math.sqrt(2 * free):
+        if f == 1:
+            continue
+        # A chi-squared law has the mean `degrees` and the variance 2 `degrees`.
+        chi_squared = float(((shares - f) ** 2).sum() * rows / (f * (1 - f)))
+        if chi_squared - degrees > VARYING * math.sqrt(2 * degrees):
             return True
     return False

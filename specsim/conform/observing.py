@@ -1,4 +1,7 @@
-"""The law of what a subject emits in a case, by the strongest evidence that it allows; no case is observed twice."""
+"""The law of what a subject emits in a case, by the strongest evidence that it allows.
+
+No case is observed twice.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ from specsim.conform.trial import Trial
 from specsim.conform.verdict import Evidence
 from specsim.forking.programs import own_generators, scripted
 
-# Most paths of a case where the rows of batches could be counted instead: coins that are drawn up
-# front have more.
+# Most paths of a case that are followed if the rows of batches can be counted instead, which is
+# quicker than more paths.
 MANY = 3000
-# Replays of the first paths in the first case: hidden randomness may be a single bit of a clock.
+# How often the first path of every input is run again in the first case: what a program draws in
+# secret may be a single bit of a clock, which two runs often have in common.
 REPLAYS = 14
-# Names that stand in an error which a stand-in for random numbers has caused.
-_OURS = ("Uniforms", "Exponentials", "Race")
+# Classes of stand-ins for random numbers. An error whose message names one was caused by it.
+_STAND_INS = ("Uniforms", "Exponentials", "Race")
 # program(call, random) returns the answer that several calls make together; call(case, input,
 # random[, run]) makes one.
 Program = Callable[[Callable[..., Answer], Any], Answer]
@@ -40,14 +44,21 @@ def observe(trial: Trial, case: Case, *, exact: bool = False) -> Observation:
 
 
 def observe_batches(trial: Trial, case: Case, *, exact: bool = False, wanted: float | None = None) -> Observation:
-    """Return the frequencies of whole batches, whatever the evidence for single calls."""
+    """Return the frequencies of whole batches, whatever the evidence for single calls.
+
+    `wanted` is the smallest total variation that they are to show, `montecarlo.WANTED` by default.
+    Raises OutOfTime if exact evidence is asked for: batches have none.
+    """
     if trial.budget.left() <= 0 or exact:
         raise OutOfTime
     return frequencies(trial, case, partial(neighboured, trial, case), wanted)
 
 
 def follow(trial: Trial, case: Case, program: Program, *, exact: bool = False) -> Observation:
-    """Return the law of what a program makes of several calls; `exact`, or by frequencies where it cannot be had."""
+    """Return the law of what a program makes of several calls, by a script or else by frequencies.
+
+    Raises OutOfTime if it is to be `exact` and no script can follow the program.
+    """
     caller, findings = trial.caller, trial.findings
     if trial.budget.left() <= 0:
         raise OutOfTime
@@ -59,11 +70,15 @@ def follow(trial: Trial, case: Case, program: Program, *, exact: bool = False) -
     if "scripted" in findings.kinds:
         try:
             whole = partial(program, partial(_scripted, trial))
-            until = trial.budget.end_of_exact(case)
-            followed_law = scripted.law(whole, deadline=until, generators=caller.generators)
-            rounding = case.length * findings.rounding
+            deadline = trial.budget.end_of_exact(case)
+            exact_law = scripted.law(whole, deadline=deadline, generators=caller.generators)
             return Observation(
-                case, followed_law.law, "scripted", followed_law.leaves, rounding=rounding, programs=((whole, 1.0),)
+                case,
+                exact_law.law,
+                "scripted",
+                exact_law.leaves,
+                rounding=case.length * findings.rounding,
+                programs=((whole, 1.0),),
             )
         except scripted.NotReproducible as reason:
             findings.mistrust(str(reason))
@@ -111,38 +126,57 @@ def _observed(trial: Trial, case: Case, exact: bool) -> Observation:
 
 
 def _exact(trial: Trial, kind: Evidence, case: Case, choices: list[Input]) -> Observation:
-    """Return the law of a case by coins or by a script, input by input."""
-    caller, until = trial.caller, trial.budget.end_of_exact(case)
+    """Return the law of a case by coins or by a script: the laws of all inputs, mixed by weight.
+
+    `choices` are all inputs that can be drafted. Raises what `scripted.law` raises, and TooLong if
+    the subject has batches and the inputs have more than MANY paths together.
+    """
+    caller, deadline = trial.caller, trial.budget.end_of_exact(case)
     if kind == "coins":
-        return coin_laws.observed(trial, case, choices, until)
+        return coin_laws.observed(trial, case, choices, deadline)
+
+    # Where rows of batches are quicker than many paths, one input has at most twice its share of
+    # MANY paths, and at most half of all.
+    has_quicker_rows = trial.subject.batch is not None and trial.subject.randomness != "coins"
+    most_paths = scripted.MOST
+    if has_quicker_rows:
+        most_paths = min(2 * MANY // len(choices), MANY // 2)
+
+    # Follow all paths of one input after the other.
     law: dict[Answer, float] = {}
     programs: list[tuple[Callable[[Any], Answer], float]] = []
-    runs, marks = 0, own_generators.marks(caller.generators)
-
-    # Rows of batches are quicker than many paths.
-    is_quicker = trial.subject.batch is not None and trial.subject.randomness != "coins"
-    most = min(2 * MANY // len(choices), MANY // 2) if is_quicker else scripted.MOST
-    for number, choice in enumerate(choices):
-        if is_quicker and runs * len(choices) > MANY * number:
+    num_paths, states_before = 0, own_generators.marks(caller.generators)
+    replays = 0 if trial.findings.seen else REPLAYS
+    for num_inputs, choice in enumerate(choices):
+        # Give up if all inputs would have more than MANY paths, at the mean of those before this.
+        if has_quicker_rows and num_paths * len(choices) > MANY * num_inputs:
             raise scripted.TooLong(f"more than {MANY} paths, where rows of batches are quicker")
-        replays, program = 0 if trial.findings.seen else REPLAYS, partial(_scripted, trial, case, choice)
-        followed_law = scripted.law(program, most=most, deadline=until, replays=replays)
-        caller.reset_runs(caller.runs - followed_law.replays)  # they add nothing to the law
-        runs += followed_law.leaves
-        add(law, followed_law.law, choice.weight)
+        program = partial(_scripted, trial, case, choice)
+        input_law = scripted.law(program, most=most_paths, deadline=deadline, replays=replays)
+        # Replays add nothing to the law: they are not counted as runs.
+        caller.reset_runs(caller.runs - input_law.replays)
+        num_paths += input_law.leaves
+        add(law, input_law.law, choice.weight)
         programs.append((program, choice.weight))
-    if marks != own_generators.marks(caller.generators):
+
+    # A generator of the subject's own that was drawn from has another state now.
+    if states_before != own_generators.marks(caller.generators):
         raise scripted.NotReproducible(own_generators.DRAWN)
-    return Observation(case, law, kind, runs, rounding=trial.findings.rounding, programs=tuple(programs))
+    rounding = trial.findings.rounding
+    return Observation(case, law, kind, num_paths, rounding=rounding, programs=tuple(programs))
 
 
 def _scripted(trial: Trial, case: Case, choice: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
-    """Return the answer of a call with a script's random numbers; NotScriptable where a stand-in broke it."""
+    """Return the answer of a call with a script's random numbers.
+
+    Raises NotScriptable if the call fails because of a stand-in for random numbers.
+    """
     try:
         with followed(trial.subject, random):
             return trial.caller.once(case, choice, random, run)
     except Broken as broken:
         cause = broken.__cause__
-        if isinstance(cause, TypeError | AttributeError) or any(name in str(broken) for name in _OURS):
+        names_stand_in = any(name in str(broken) for name in _STAND_INS)
+        if isinstance(cause, TypeError | AttributeError) or names_stand_in:
             raise scripted.NotScriptable(str(broken)) from None
         raise

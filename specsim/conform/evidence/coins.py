@@ -50,7 +50,9 @@ def law(
     >>> [round(masses[k], 12) for k in range(4)]
     [0.25, 0.333333333333, 0.333333333333, 0.083333333333]
     """
-    rng, runs, left = np.random.default_rng(0), 0, agreed
+    rng, runs = np.random.default_rng(0), 0
+    # Random points of the cube that must still agree with their boxes.
+    points_left = agreed
     # Boxes of one answer: the box, the answer, and a point of it; and boxes that were not probed
     # yet.
     probed: list[tuple[Box, Any, Array]] = []
@@ -62,7 +64,7 @@ def law(
         runs += 1
         return program(u)
 
-    while boxes or left:
+    while boxes or points_left:
         if clock.now() > deadline:
             raise TooLong(f"more than {len(probed) + len(boxes)} boxes of coins in the time")
 
@@ -80,10 +82,10 @@ def law(
             other = _rounded(rng.random(count), floats)
             here = next(i for i, (box, *_) in enumerate(probed) if _inside(other, box))
             if ask(other) == probed[here][1]:
-                left -= 1
+                points_left -= 1
                 continue
             box, _, point = probed.pop(here)
-            left = agreed
+            points_left = agreed
 
         # Cut the box at the threshold between them.
         axis, cut = _threshold(ask, point, other, floats)
@@ -109,17 +111,27 @@ def _inside(u: Array, box: Box) -> bool:
 
 
 def _probes(box: Box, rng: np.random.Generator, floats: type[np.floating[Any]]) -> list[Array]:
-    """Return corners of a box (just inside its upper ends), and random points inside."""
-    # The two ends of every coin; corners where there are few coins, else the ends of each axis
-    # through the middle of the box.
+    """Return points (n,) of a box: its corners or the centres of its faces, and random points.
+
+    The box does not hold its upper ends: the largest number below stands for one.
+    """
+    # The smallest and the largest number of every coin, (n, 2).
     ends = [(low, float(np.nextafter(floats(high), floats(0)))) for low, high in box]
+
+    # Corners; of many coins the two ends of each axis through the middle of the box.
     if len(box) <= CORNERS:
         outer = [np.array(corner) for corner in itertools.product(*ends)]
     else:
         middle = _rounded(np.array(ends).mean(axis=1), floats)
-        outer = [np.where(np.arange(len(box)) == i, end, middle) for i, pair in enumerate(ends) for end in pair]
-    low, last = np.array(ends).reshape(-1, 2).T
-    return outer + [_rounded(low + (last - low) * rng.random(len(box)), floats) for _ in range(INSIDE)]
+        outer = []
+        for i, (low, last) in enumerate(ends):
+            is_axis = np.arange(len(box)) == i
+            outer += [np.where(is_axis, low, middle), np.where(is_axis, last, middle)]
+
+    # Random points.
+    lows, lasts = np.array(ends).reshape(-1, 2).T
+    random_points = (lows + (lasts - lows) * rng.random(len(box)) for _ in range(INSIDE))
+    return outer + [_rounded(point, floats) for point in random_points]
 
 
 def _rounded(u: Any, floats: type[np.floating[Any]]) -> Any:
@@ -130,23 +142,24 @@ def _rounded(u: Any, floats: type[np.floating[Any]]) -> Any:
 def _threshold(
     ask: Callable[[Array], Any], start: Array, goal: Array, floats: type[np.floating[Any]]
 ) -> tuple[int, float]:
-    """Return (axis, cut) between two points: along the axis one answer comes below the cut, another at it.
+    """Return (axis, cut) between two points of different answers.
 
-    (0, -1) if both points give the same answer now: it is no function of the coins.
+    Along the axis one answer comes below the cut, another one at it. Returns (0, -1) if both points
+    give the same answer now: then it is no function of the coins.
     """
-    at = start.copy()
+    point = start.copy()
     for axis in range(len(start)):
         # Walk from the start to the goal, one coin after the other, until the answer changes.
-        moved = at.copy()
+        moved = point.copy()
         moved[axis] = goal[axis]
-        before, after = ask(at), ask(moved)
+        before, after = ask(point), ask(moved)
         if before == after:
-            at = moved
+            point = moved
             continue
 
         # Bisect along this axis, to the last bit.
-        low, high = sorted((at[axis], moved[axis]))
-        probe = at.copy()
+        low, high = sorted((point[axis], moved[axis]))
+        probe = point.copy()
         probe[axis] = low
         lowest = ask(probe)
         while (middle := float(_rounded(low + (high - low) / 2, floats))) not in (low, high):
