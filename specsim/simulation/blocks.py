@@ -26,7 +26,7 @@ from specsim.verify.lookup import candidates
 
 
 def ready(run: Loop, pair: Pair) -> Pair:
-    """The pair with the tables that blocks of this run look up, computed once."""
+    """Return the pair with the tables that blocks of this run look up, computed once."""
     # A tree on the fast path needs the tables of block verification: residuals of p and q.
     if is_supported(run, pair):
         return searched(pair, discover.find("chain", "block"))
@@ -39,7 +39,7 @@ def ready(run: Loop, pair: Pair) -> Pair:
 
 
 def start(run: Loop, pair: Pair, u: Array) -> State:
-    """The state of texts before their first block, one text for each row of u (B, ...)."""
+    """Return the state of texts before their first block, one text for each row of u (B, ...)."""
     zero = array_namespace(u).zeros(u.shape[0], dtype=array_namespace(u).int64)
     return zero + pair.start, unchanged(pair.p[zero, :1], run.lasting)
 
@@ -113,15 +113,14 @@ def _tree(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, 
 
 
 def drafted_tree(run: Loop, pair: Pair, node: Array, u: Array) -> tuple[TokenTree, Array, Array]:
-    """A tree for each text, the laws its nodes' children were drawn from, and the states (B, n+1) after its nodes."""
-
-    # The draft as a function of the tokens since the block's start.
+    """Return a tree for each text, the laws of its nodes' children, and the states (B, n+1) after its nodes."""
 
     def draft(text: tuple[Any, ...]) -> Array:
-        here = node
+        """Return the draft's law after the tokens since the block's start."""
+        state = node
         for token in text:
-            here = after(pair, here, token)
-        return pair.q[here]
+            state = after(pair, state, token)
+        return pair.q[state]
 
     if run.beam:
         tree, q = packed(beams(draft, u, width=run.beam[0], depth=run.beam[1]))
@@ -130,12 +129,12 @@ def drafted_tree(run: Loop, pair: Pair, node: Array, u: Array) -> tuple[TokenTre
     # States of the root and of every node; only beams have other parents from text to text.
     xp, nodes = array_namespace(u), [node]
     for i in range(len(tree.depth)):
-        above = tree.parents[..., i] + 1
-        here = at(xp.stack(nodes, axis=-1), above) if run.beam else nodes[int(above)]
-        nodes.append(after(pair, here, tree.tokens[:, i]))
+        parent = tree.parents[..., i] + 1
+        parent_state = at(xp.stack(nodes, axis=-1), parent) if run.beam else nodes[int(parent)]
+        nodes.append(after(pair, parent_state, tree.tokens[:, i]))
     return tree, q, xp.stack(nodes, axis=-1)
 
 
 def node_depths(tree: TokenTree) -> Array:
-    """Depths (n+1,): 0 for the root, then those of the nodes."""
+    """Return depths (n+1,): 0 for the root, then those of the nodes."""
     return np.concatenate([[0], tree.depth])

@@ -23,7 +23,7 @@ from specsim.trees.likeliest import Grown
 from specsim.types import Array, Model
 from specsim.verify.hits import draft_tuples
 
-# Drafted blocks that are summed over, in all contexts together: minutes.
+# Largest number of drafted blocks that are summed over, in all contexts together: that takes minutes.
 MAX_DRAFTS = 2**22
 
 
@@ -44,7 +44,7 @@ class BlockChain(NamedTuple):
     start: int
 
     def mean(self, blocks: int) -> Any:
-        """Expected tokens per block over the first `blocks` blocks of a text."""
+        """Return the expected tokens per block over the first `blocks` blocks of a text."""
         law, total = np.zeros_like(self.tau), 0
         # The law of block starts has converged when no entry moves by more than this.
         tolerance = 0 if is_exact(law) else 1e-17
@@ -219,7 +219,10 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
 
 
 def drafted(run: Loop, pair: Pair) -> float:
-    """Number of drafted blocks to sum over: contexts times tuples of tokens, times 100 for trees; inf if not listed."""
+    """Return the number of drafted blocks to sum over: contexts times tuples of tokens.
+
+    A tree counts as 100, for the time that it takes; inf for trees that cannot be listed.
+    """
     count, vocab = pair.p.shape
     if run.scheme == "deterministic":
         return int(100 * count)
@@ -227,16 +230,18 @@ def drafted(run: Loop, pair: Pair) -> float:
         return np.inf
     if run.family == "tree":
         return int(100 * count * vocab ** len(run.parents or ()))
-    return int(count * vocab ** (run.scheme_module.uniforms(run.num_drafts) if run.family == "step" else run.depth))
+    tokens = run.scheme_module.uniforms(run.num_drafts) if run.family == "step" else run.depth
+    return int(count * vocab**tokens)
 
 
 def _chain_blocks(run: Loop, pair: Pair) -> tuple[Array, Array]:
-    """tau and jump of a chain rule, summed over all drafts."""
+    """Return tau (S,) and jump (S, S) of a chain rule, summed over all drafts."""
     count, vocab = pair.p.shape
-    every = draft_tuples(vocab, run.depth) if run.depth else np.zeros((1, 0), dtype=np.int64)
+    tuples = draft_tuples(vocab, run.depth) if run.depth else np.zeros((1, 0), dtype=np.int64)
     tau, jump = np.zeros_like(pair.p, shape=count), np.zeros_like(pair.p, shape=(count, count))
     for s in range(count):
-        drafts, weight, nodes = every, np.ones_like(pair.q[0], shape=len(every)), [np.full(len(every), s)]
+        # The probability of each list of drafts, and the states along it.
+        drafts, weight, nodes = tuples, np.ones_like(pair.q[0], shape=len(tuples)), [np.full(len(tuples), s)]
         for i in range(run.depth):
             weight = weight * pair.q[nodes[i], drafts[:, i]]
             nodes.append(after(pair, nodes[i], drafts[:, i]))
@@ -250,7 +255,7 @@ def _chain_blocks(run: Loop, pair: Pair) -> tuple[Array, Array]:
 
 
 def _tree_blocks(rule: ModuleType, pair: Pair, drawn: Callable[[int], Iterable[Drawn]], **params: Any) -> BlockChain:
-    """The chain of a tree rule, summed over the drawn trees (tree, laws, probability) of every context."""
+    """Return the chain of a tree rule, summed over the drawn trees (tree, laws, probability) of every context."""
     tau, jump = np.zeros_like(pair.p, shape=len(pair.p)), np.zeros_like(pair.p, shape=(len(pair.p),) * 2)
     for s in range(len(pair.p)):
         for tree, q, weight in drawn(s):
@@ -264,31 +269,47 @@ def _tree_blocks(rule: ModuleType, pair: Pair, drawn: Callable[[int], Iterable[D
 
 
 def _step_blocks(run: Loop, pair: Pair) -> tuple[Array, Array]:
-    """tau and jump of a step rule: blocks of gamma positions that hit, or up to the first that misses."""
+    """Return tau (S,) and jump (S, S) of a step rule.
+
+    A position hits if its token is one of the candidates. A block ends at the first miss, or with
+    one token of p after gamma hits. With the matrices H of hits, M of misses and P of p, each from
+    the state before a token to the state after it:
+
+    tau = (1 + H + ... + H^gamma) 1,    jump = (1 + H + ... + H^(gamma-1)) M + H^gamma P.
+    """
     count, vocab = pair.p.shape
-    every = draft_tuples(vocab, run.num_drafts)
-    drafted = (every[:, :, None] == np.arange(vocab)).any(axis=1)
-    hits, misses, plain = (np.zeros_like(pair.p, shape=(count, count)) for _ in range(3))
+    tuples = draft_tuples(vocab, run.num_drafts)
+    is_candidate = (tuples[:, :, None] == np.arange(vocab)).any(axis=1)
+    hits, misses, of_p = (np.zeros_like(pair.p, shape=(count, count)) for _ in range(3))
     for s in range(count):
+        # The joint law of candidates and token, over the tuples that can be drawn.
         p, q = pair.p[s], pair.q[s]
-        q = np.broadcast_to(q, (run.num_drafts, vocab)) if discover.scheme_facts(run.scheme_module).per_draft else q
-        weight = run.scheme_module.probability(q, every, run.num_drafts)
-        tuples, inside = every[weight > 0], drafted[weight > 0]
-        law = run.rule.transition(run.rule.prepare(p[None], q[None], run.num_drafts), tuples)
-        joint, then = weight[weight > 0][:, None] * law, after(pair, np.asarray(s), np.arange(vocab))
-        for rows, mass in ((hits, (joint * inside).sum(axis=0)), (misses, (joint * ~inside).sum(axis=0)), (plain, p)):
-            np.add.at(rows[s], then, mass)
-    # reached (S, S): from the block's start, hits at all positions so far; a miss ends it, after gamma hits p does.
+        if discover.scheme_facts(run.scheme_module).per_draft:
+            q = np.broadcast_to(q, (run.num_drafts, vocab))
+        weight = run.scheme_module.probability(q, tuples, run.num_drafts)
+        is_drawn = weight > 0
+        plan = run.rule.prepare(p[None], q[None], run.num_drafts)
+        joint = weight[is_drawn][:, None] * run.rule.transition(plan, tuples[is_drawn])
+        # Row s of the matrices: add up the tokens that lead to the same state.
+        next_states, is_hit = after(pair, np.asarray(s), np.arange(vocab)), is_candidate[is_drawn]
+        np.add.at(hits[s], next_states, (joint * is_hit).sum(axis=0))
+        np.add.at(misses[s], next_states, (joint * ~is_hit).sum(axis=0))
+        np.add.at(of_p[s], next_states, p)
+    # reached = H^i, where all positions so far were hits.
     ones = np.ones_like(pair.p, shape=count)
     tau, jump, reached = ones, 0 * misses, np.diag(ones)
     for _ in range(run.depth):
         jump, reached = jump + reached @ misses, reached @ hits
         tau = tau + reached @ ones
-    return tau, jump + reached @ plain
+    return tau, jump + reached @ of_p
 
 
 def _add(pair: Pair, tau: Array, jump: Array, s: int, mass: Array, states: Array, depth: Array) -> None:
-    """Add masses (n, nodes, V) of (last node, next token) to the tau of blocks from s, and to where they lead."""
+    """Add masses (n, nodes, V) of (last node, next token) to tau[s] and to row s of jump, in place.
+
+    A block that ends at a node of depth d has d + 1 tokens; `states` (n, nodes) are those after the
+    nodes.
+    """
     tau[s] = tau[s] + (mass.sum(axis=(0, 2)) * (depth + 1)).sum()
-    then = after(pair, states[..., None], np.arange(pair.p.shape[-1]))
-    np.add.at(jump[s], then.ravel(), mass.ravel())
+    next_states = after(pair, states[..., None], np.arange(pair.p.shape[-1]))
+    np.add.at(jump[s], next_states.ravel(), mass.ravel())

@@ -71,7 +71,10 @@ def is_supported(run: Loop, pair: Pair) -> bool:
 
 
 def residual_tree(run: Loop, pair: Pair, node: Array, u: Array) -> tuple[TokenTree, Array, Array, Array]:
-    """The drafted tree (B, n), states (B, n+1) after root and nodes, the last accepted node and the token after it."""
+    """Return the drafted tree (B, n), states (B, n+1), the last accepted node (B,) and the token after it (B,).
+
+    States and last nodes count the root as 0.
+    """
     drafted = _draft_tree(run, pair, node, u)
     verify = _traverse if run.rule is traversal else _walk
     nodes, last, token_u = verify(pair, drafted, u[:, run.split :])
@@ -101,7 +104,7 @@ def _draft_tree(run: Loop, pair: Pair, node: Array, u: Array) -> Drafted:
 
 
 def _traverse(pair: Pair, drafted: Drafted, u: Array) -> tuple[list[Node], Array, Array]:
-    """Verify as `traversal.verify`: every node after its failures, the last accepted one, and the token's uniform."""
+    """Verify as `traversal.verify`; return the same as `_walk`."""
     xp, nodes = array_namespace(u), _nodes(pair, drafted)
     chance, order = xp.stack([node.weight for node in nodes[1:]], axis=-1), post_order(drafted.tree)
     assert order is not None  # all trees here have one shape
@@ -112,22 +115,26 @@ def _traverse(pair: Pair, drafted: Drafted, u: Array) -> tuple[list[Node], Array
 
 
 def _walk(pair: Pair, drafted: Drafted, u: Array) -> tuple[list[Node], Array, Array]:
-    """Verify as `tokenwise.verify` with recursive rejection: nodes, the last accepted one, and the token's uniform.
+    """Verify as `tokenwise.verify` with recursive rejection, at all nodes, whether they are reached or not.
 
-    With replacement every child is drawn from q itself. Weights stay 1.
+    Returns what is left of the target at each node when its children have failed, the last accepted
+    node (B,), 0 for the root, and the uniform (B,) that draws the token after it.
     """
     tree, below, states, tokens, rests = drafted
     xp, weight_one = array_namespace(u), 0 * pair.p[states[0], 0] + 1
     # Uniforms of a depth: one for every child that a node there can have, and one for the token.
     depth = np.concatenate([[0], tree.depth])
-    most = [max(len(below[row]) for row in np.flatnonzero(depth == d)) for d in range(depth.max() + 1)]
-    start = np.concatenate([[0], np.cumsum(np.array(most) + 1)])
-    # At every node: the first child that passes (the node itself if none does), and what is left when all have failed.
+    most_children = [max(len(below[row]) for row in np.flatnonzero(depth == d)) for d in range(depth.max() + 1)]
+    first_uniform = np.concatenate([[0], np.cumsum(np.array(most_children) + 1)])
+    # At every node: the first child that passes, and what is left when all have failed.
     nodes, successors, token_place = list[Node](), list[Array](), list[int]()
     for row, siblings in enumerate(below):
-        begin, next_node = int(start[depth[row]]), 0 * states[0] + row
+        begin = int(first_uniform[depth[row]])
+        # The node is its own successor until a child passes.
+        next_node = 0 * states[0] + row
         left = Node(weight_one, weight_one, 0 * weight_one, 0 * states[0])
         for k, child in enumerate(siblings):
+            # I.i.d. children are drawn from q itself.
             rest = weight_one if tree.scheme == "iid" else rests[child]
             p, q = at_tokens(pair, states[row], tokens[child + 1])
             passed = u[:, begin + k] * (q / rest) < positive_part(left.above * p - left.below * q)
@@ -136,15 +143,19 @@ def _walk(pair: Pair, drafted: Drafted, u: Array) -> tuple[list[Node], Array, Ar
         nodes.append(left)
         successors.append(next_node)
         token_place.append(begin + len(siblings))
-    # Follow the children that pass from the root down.
+    # Follow the successors from the root, as often as the tree has depths below it.
     last, follow = 0 * states[0], xp.stack(successors, axis=-1)
-    for _ in range(len(most) - 1):
+    for _ in range(len(most_children) - 1):
         last = at(follow, last)
     return nodes, last, at(u, xp.asarray(np.array(token_place))[last])
 
 
 def _nodes(pair: Pair, drafted: Drafted) -> list[Node]:
-    """The root and all nodes after their children have failed, from the root down: see `traversal.prepare`."""
+    """Return what is left of the target at the root and at all nodes when their children have failed.
+
+    The weight of a child follows from what its parent has when the child is tried: see
+    `traversal.prepare`.
+    """
     _, below, states, tokens, rests = drafted
     xp, nodes = array_namespace(states[0]), list[Node]()
     # The root starts with weight 1 and with the target p itself.
@@ -193,7 +204,7 @@ def _differs(x: Array, drafted: list[Array]) -> Array:
 
 
 def _rest(pair: Pair, state: Array, drafted: list[Array], is_new: list[Array]) -> Array:
-    """The sum of q without the tokens `drafted`; 1 where none is taken out, or all are.
+    """Return the sum (B,) of q without the tokens `drafted`; 1 where none is taken out, or all are.
 
     ``is_new``: where a token differs from those before it; a repeated token is taken out once.
     """
@@ -214,7 +225,7 @@ def _rest(pair: Pair, state: Array, drafted: list[Array], is_new: list[Array]) -
 
 
 def _without(pair: Pair, state: Array, drafted: tuple[Array, ...]) -> Array:
-    """Rows of q with 0 at the tokens `drafted`."""
+    """Return rows (B, V) of q with 0 at the tokens `drafted`."""
     xp, row = array_namespace(state), pair.q[state]
     for x in drafted:
         row = xp.where(xp.arange(row.shape[-1]) == x[:, None], 0, row)
@@ -222,7 +233,10 @@ def _without(pair: Pair, state: Array, drafted: tuple[Array, ...]) -> Array:
 
 
 def _draw_without(pair: Pair, state: Array, drafted: list[Array], rest: Array, u: Array) -> Array:
-    """The token that `pick` draws at u from q without the tokens `drafted`, all different; `rest` is the sum left."""
+    """Return the token (B,) that `pick` draws at u from q without the tokens `drafted`, all different.
+
+    `rest` (B,) is the sum of q without them.
+    """
     if not drafted:
         return count_up_to(pair.q_sums, state, u)
     xp, sums = array_namespace(state), pair.q_sums
@@ -244,11 +258,19 @@ def _draw_without(pair: Pair, state: Array, drafted: list[Array], rest: Array, u
 
 
 def _token(pair: Pair, nodes: list[Node], state: Array, last: Array, u: Array) -> Array:
-    """The token after the last accepted node: drawn from p if nothing was taken from it there, else from a residual."""
+    """Return the token (B,) after the last accepted node.
+
+    It is drawn from p if nothing was taken from p there, else from the residual, whose sum is 1.
+    """
     xp = array_namespace(u)
+    # What is left at the last node of each text.
     _, above, below, tokens = (at(xp.stack(list(w), axis=-1), last) for w in zip(*nodes, strict=True))
-    law = [above, below, tokens, 0 * above + 1]
-    plain = count_up_to(pair.token_sums, state + pair.p.shape[0], u)
-    here = below > 0
-    drawn = where_few(here, lambda row, u, *law: draw(pair.residuals, row, Mass(*law), u), state, u, *law)
-    return xp.where(here, drawn, plain)
+    residual = Mass(above, below, tokens, 0 * above + 1)
+
+    def from_residual(row: Array, u: Array, *fields: Array) -> Array:
+        return draw(pair.residuals, row, Mass(*fields), u)
+
+    from_p = count_up_to(pair.token_sums, state + pair.p.shape[0], u)
+    is_changed = below > 0
+    drawn = where_few(is_changed, from_residual, state, u, *residual)
+    return xp.where(is_changed, drawn, from_p)

@@ -12,7 +12,8 @@ from specsim.simulation.rows import entries
 from specsim.simulation.toys.models import Automaton, automaton
 from specsim.types import Array, Model
 
-MAX_CELLS = 2**26  # of the laws of both
+# Largest number of entries of the laws of a pair, contexts times tokens.
+MAX_CELLS = 2**26
 
 
 class Pair(NamedTuple):
@@ -37,43 +38,52 @@ class Pair(NamedTuple):
 
 
 def paired(target: Any, draft: Any) -> Pair:
-    """The pair of two models; ValueError naming the argument if one is none, or their vocabularies differ."""
+    """Return the pair of two models.
+
+    Raises ValueError naming the argument if one is no model, or their vocabularies differ.
+    """
     p, q = automaton(target, "target"), automaton(draft, "draft")
     check.laws(p.rows, q.rows, ("target.rows", "draft.rows"))
-    if p.start == q.start and p.step.shape == q.step.shape and (p.step is q.step or (p.step == q.step).all()):
-        states = np.repeat(np.arange(len(p.rows))[:, None], 2, axis=1)  # they move together
+    # Models of one automaton are always in the same state.
+    is_one_shape = p.start == q.start and p.step.shape == q.step.shape
+    if is_one_shape and (p.step is q.step or (p.step == q.step).all()):
+        states = np.repeat(np.arange(len(p.rows))[:, None], 2, axis=1)
         return Pair(p.rows, q.rows, p.step.ravel(), p.start, states)
-    code = _reached(p, q)
-    states = np.stack(np.divmod(code, len(q.rows)), axis=-1)
-    start = int(np.searchsorted(code, p.start * len(q.rows) + q.start))
-    step = np.searchsorted(code, p.step[states[:, 0]] * len(q.rows) + q.step[states[:, 1]]).ravel()
+    # Otherwise the contexts are pairs of states, known by their numbers: see `_reached`.
+    numbers = _reached(p, q)
+    states = np.stack(np.divmod(numbers, len(q.rows)), axis=-1)
+    start = int(np.searchsorted(numbers, p.start * len(q.rows) + q.start))
+    next_numbers = p.step[states[:, 0]] * len(q.rows) + q.step[states[:, 1]]
+    step = np.searchsorted(numbers, next_numbers).ravel()
     return Pair(p.rows[states[:, 0]], q.rows[states[:, 1]], step, start, states)
 
 
 def _reached(p: Automaton, q: Automaton) -> Array:
-    """Numbers s_p S_q + s_q, sorted, of the pairs of states that some text leads to."""
+    """Return the numbers s_p S_q + s_q, sorted, of the pairs of states (s_p, s_q) that some text leads to."""
     count, vocab = len(p.rows) * len(q.rows), p.rows.shape[-1]
     if count > MAX_CELLS:
         raise ValueError(f"{len(p.rows)} states of target times {len(q.rows)} of draft are more than {MAX_CELLS}")
-    known, size = np.zeros(count, dtype=bool), 0
+    # Breadth first from the start: `new` are the pairs that one more token leads to.
+    is_known, size = np.zeros(count, dtype=bool), 0
     new = np.array([p.start * len(q.rows) + q.start])
     while new.size:
-        known[new], size = True, size + len(new)
+        is_known[new], size = True, size + len(new)
         if size * vocab > MAX_CELLS:
             raise ValueError(f"target and draft reach more than {MAX_CELLS // vocab} contexts together")
         s, t = np.divmod(new, len(q.rows))
         later = np.unique(p.step[s] * len(q.rows) + q.step[t])
-        new = later[~known[later]]
-    return np.flatnonzero(known)
+        new = later[~is_known[later]]
+    return np.flatnonzero(is_known)
 
 
 def after(pair: Pair, state: Array, token: Array) -> Array:
-    """The state that follows a token; -1, which is no token, counts as 0."""
-    return entries(pair.step, state * pair.p.shape[-1] + array_namespace(token).where(token < 0, 0, token))
+    """Return the state that follows a token; -1, which is no token, counts as 0."""
+    token = array_namespace(token).where(token < 0, 0, token)
+    return entries(pair.step, state * pair.p.shape[-1] + token)
 
 
 def draft_after(pair: Pair, state: int) -> Model:
-    """The draft after a context, as a function of the text since then."""
+    """Return the draft after a context, as a function of the text since then."""
 
     def model(text: tuple[int, ...]) -> Array:
         here = state
@@ -85,6 +95,6 @@ def draft_after(pair: Pair, state: int) -> Model:
 
 
 def at_tokens(pair: Pair, state: Array, token: Array) -> tuple[Array, Array]:
-    """p and q of tokens (...) after states (...)."""
+    """Return p and q of tokens (...) after states (...)."""
     place = state * pair.p.shape[-1] + token
     return entries(pair.p.reshape(-1), place), entries(pair.q.reshape(-1), place)
