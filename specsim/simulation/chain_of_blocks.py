@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +12,14 @@ from specsim.base import check
 from specsim.base.arrays import is_exact
 from specsim.discover import Rule
 from specsim.exact.tree import Drawn
-from specsim.simulation.blocks import node_depths
+from specsim.simulation.block_sums import chain_blocks, step_blocks, tree_blocks
 from specsim.simulation.decode_loop import Loop, Setup, setup
 from specsim.simulation.toys.long_run import MAX_STATES, long_run
 from specsim.simulation.toys.models import Automaton
-from specsim.simulation.toys.pair import Pair, after, draft_after, paired
+from specsim.simulation.toys.pair import Pair, draft_after, paired
 from specsim.trees import drawn as trees
 from specsim.trees.likeliest import Grown
 from specsim.types import Array, Model
-from specsim.verify.hits import draft_tuples
 
 # Largest number of drafted blocks that are summed over, in all contexts together: that takes minutes.
 MAX_DRAFTS = 2**22
@@ -125,8 +123,11 @@ def chain_of(what: Setup) -> BlockChain:
         def drawn(s: int) -> Iterable[Drawn]:
             return trees.enumerate_trees(draft_after(pair, s), run.parents or (), scheme=run.scheme)
 
-        return _tree_blocks(run.rule, pair, drawn, **run.params)
-    tau, jump = (_chain_blocks if run.family == "chain" else _step_blocks)(run, pair)
+        tau, jump = tree_blocks(run.rule, pair, drawn, **run.params)
+    elif run.family == "chain":
+        tau, jump = chain_blocks(run, pair)
+    else:
+        tau, jump = step_blocks(run, pair)
     return BlockChain(tau, jump, pair.states, pair.start)
 
 
@@ -171,7 +172,9 @@ def grown_chains(
     grown = [grow(draft_after(pair, s)) for s in range(len(pair.p))]
 
     def chain(j: int) -> BlockChain:
-        return _tree_blocks(rule, pair, lambda s: [(grown[s][j].tree, grown[s][j].q, 1)])
+        """Return the chain of the trees number j of every context."""
+        tau, jump = tree_blocks(rule, pair, lambda s: [(grown[s][j].tree, grown[s][j].q, 1)])
+        return BlockChain(tau, jump, pair.states, pair.start)
 
     return [chain(j) for j in range(len(grown[0]))]
 
@@ -232,84 +235,3 @@ def drafted(run: Loop, pair: Pair) -> float:
         return int(100 * count * vocab ** len(run.parents or ()))
     tokens = run.scheme_module.uniforms(run.num_drafts) if run.family == "step" else run.depth
     return int(count * vocab**tokens)
-
-
-def _chain_blocks(run: Loop, pair: Pair) -> tuple[Array, Array]:
-    """Return tau (S,) and jump (S, S) of a chain rule, summed over all drafts."""
-    count, vocab = pair.p.shape
-    tuples = draft_tuples(vocab, run.depth) if run.depth else np.zeros((1, 0), dtype=np.int64)
-    tau, jump = np.zeros_like(pair.p, shape=count), np.zeros_like(pair.p, shape=(count, count))
-    for s in range(count):
-        # The probability of each list of drafts, and the states along it.
-        drafts, weight, nodes = tuples, np.ones_like(pair.q[0], shape=len(tuples)), [np.full(len(tuples), s)]
-        for i in range(run.depth):
-            weight = weight * pair.q[nodes[i], drafts[:, i]]
-            nodes.append(after(pair, nodes[i], drafts[:, i]))
-        # Drop drafts that are never drawn; add up the law of accepted drafts and next token, for the others.
-        is_drawn = weight > 0
-        drafts, weight, states = drafts[is_drawn], weight[is_drawn], np.stack(nodes, axis=-1)[is_drawn]
-        plan = run.rule.prepare(pair.p[states], pair.q[states[:, :-1]])
-        mass = weight[:, None, None] * run.rule.transition(plan, drafts)
-        _add(pair, tau, jump, s, mass, states, np.arange(run.depth + 1))
-    return tau, jump
-
-
-def _tree_blocks(rule: ModuleType, pair: Pair, drawn: Callable[[int], Iterable[Drawn]], **params: Any) -> BlockChain:
-    """Return the chain of a tree rule, summed over the drawn trees (tree, laws, probability) of every context."""
-    tau, jump = np.zeros_like(pair.p, shape=len(pair.p)), np.zeros_like(pair.p, shape=(len(pair.p),) * 2)
-    for s in range(len(pair.p)):
-        for tree, q, weight in drawn(s):
-            nodes = [np.asarray(s)]
-            for i, parent in enumerate(tree.parents):
-                nodes.append(after(pair, nodes[parent + 1], tree.tokens[i]))
-            states = np.stack(nodes)
-            mass = weight * rule.transition(rule.prepare(pair.p[states], q, tree, **params))
-            _add(pair, tau, jump, s, mass[None], states[None], node_depths(tree))
-    return BlockChain(tau, jump, pair.states, pair.start)
-
-
-def _step_blocks(run: Loop, pair: Pair) -> tuple[Array, Array]:
-    """Return tau (S,) and jump (S, S) of a step rule.
-
-    A position hits if its token is one of the candidates. A block ends at the first miss, or with
-    one token of p after gamma hits. With the matrices H of hits, M of misses and P of p, each from
-    the state before a token to the state after it:
-
-    tau = (1 + H + ... + H^gamma) 1,    jump = (1 + H + ... + H^(gamma-1)) M + H^gamma P.
-    """
-    count, vocab = pair.p.shape
-    tuples = draft_tuples(vocab, run.num_drafts)
-    is_candidate = (tuples[:, :, None] == np.arange(vocab)).any(axis=1)
-    hits, misses, of_p = (np.zeros_like(pair.p, shape=(count, count)) for _ in range(3))
-    for s in range(count):
-        # The joint law of candidates and token, over the tuples that can be drawn.
-        p, q = pair.p[s], pair.q[s]
-        if discover.scheme_facts(run.scheme_module).per_draft:
-            q = np.broadcast_to(q, (run.num_drafts, vocab))
-        weight = run.scheme_module.probability(q, tuples, run.num_drafts)
-        is_drawn = weight > 0
-        plan = run.rule.prepare(p[None], q[None], run.num_drafts)
-        joint = weight[is_drawn][:, None] * run.rule.transition(plan, tuples[is_drawn])
-        # Row s of the matrices: add up the tokens that lead to the same state.
-        next_states, is_hit = after(pair, np.asarray(s), np.arange(vocab)), is_candidate[is_drawn]
-        np.add.at(hits[s], next_states, (joint * is_hit).sum(axis=0))
-        np.add.at(misses[s], next_states, (joint * ~is_hit).sum(axis=0))
-        np.add.at(of_p[s], next_states, p)
-    # reached = H^i, where all positions so far were hits.
-    ones = np.ones_like(pair.p, shape=count)
-    tau, jump, reached = ones, 0 * misses, np.diag(ones)
-    for _ in range(run.depth):
-        jump, reached = jump + reached @ misses, reached @ hits
-        tau = tau + reached @ ones
-    return tau, jump + reached @ of_p
-
-
-def _add(pair: Pair, tau: Array, jump: Array, s: int, mass: Array, states: Array, depth: Array) -> None:
-    """Add masses (n, nodes, V) of (last node, next token) to tau[s] and to row s of jump, in place.
-
-    A block that ends at a node of depth d has d + 1 tokens; `states` (n, nodes) are those after the
-    nodes.
-    """
-    tau[s] = tau[s] + (mass.sum(axis=(0, 2)) * (depth + 1)).sum()
-    next_states = after(pair, states[..., None], np.arange(pair.p.shape[-1]))
-    np.add.at(jump[s], next_states.ravel(), mass.ravel())
