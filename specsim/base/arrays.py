@@ -21,8 +21,7 @@ from specsim.types import Array
 EXCESS = 1e-3
 # Number of tokens from which `pick` goes by pieces, and tokens of a piece.
 MANY, _PIECE = 1 << 13, 256
-# Up to so many rows NumPy searches each row for the bound; for
-# more it compares every entry with the bound.
+# Up to so many rows NumPy searches each for the bound; in more it compares every entry with it.
 FEW = 8
 
 
@@ -250,29 +249,30 @@ def _up_to(cdf: Array, bound: Array) -> Array:
 
 
 def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
-    """`pick` from w (..., V) at u (...): first the piece, then the token in it.
+    """Return the token (...) that `pick` draws from w (..., V) at u (...): first its piece of _PIECE tokens.
 
-    Sums of pieces obey the same strict comparison, so a piece without weight is not entered. Inside
-    the piece, rounding can make the rest of the bound as large as the piece's total, which is
-    summed in another order. The token is then the first at which the sum reaches the total: it has
-    weight.
+    The bound u sum(w) lies in the piece k with masses[k-1] <= bound < masses[k]: a piece without
+    weight is not entered. Inside it the bound is the piece's total less what lies beyond the bound.
     """
     xp = array_namespace(w, u)
+    # Pieces (..., n, _PIECE), the last one filled up with zeros.
     lead, missing = w.shape[:-1], -w.shape[-1] % _PIECE
     if missing:
         w = xp.concat([w, xp.zeros((*lead, missing), dtype=w.dtype, device=device(w))], axis=-1)
     pieces = xp.reshape(w, (*lead, -1, _PIECE))
+    # The piece, from the cumulative masses of pieces.
     masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
     bound = u[..., None] * masses[..., -1:]
     piece = _up_to(masses, bound)
-    # The token in it: `rest` is the mass of the piece from the token on. The bound inside the piece
-    # is negative by rounding alone; abs keeps tokens whose sum is 0 below it.
+    # The token in it. A bound inside the piece that is negative is so by rounding alone: its
+    # absolute value is as small, and passes over tokens whose sum is 0.
     cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=kind)
-    rest = at(masses, piece)[..., None] - bound
-    inside = _up_to(cdf, abs(cdf[..., -1:] - rest))
-    # At most the first token whose sum is the total.
-    below = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)
-    return piece * _PIECE + xp.minimum(inside, below)
+    beyond_bound = at(masses, piece)[..., None] - bound
+    inside = _up_to(cdf, abs(cdf[..., -1:] - beyond_bound))
+    # Rounding can make it as large as the piece's total, which is summed in another order. The last
+    # token with weight is the first at which the sum reaches the total.
+    last = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)
+    return piece * _PIECE + xp.minimum(inside, last)
 
 
 class Prefixes(NamedTuple):

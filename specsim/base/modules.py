@@ -1,7 +1,7 @@
-"""A user's file, such as a rule or a subject: imported as Python imports it, and the files that it imports.
+"""Import a user's file, such as a rule or a subject, as Python imports it; list the files that it imports.
 
-Modules beside the file are found where no installed one has their name, a file of a package may use relative imports,
-and a dataclass finds its own module.
+Modules beside the file are found where no installed one has their name, a file of a package may use
+relative imports, and a dataclass finds its own module.
 """
 
 from __future__ import annotations
@@ -21,53 +21,60 @@ from typing import Any, NoReturn
 from specsim.base import recording
 from specsim.base.reach import definition
 
-TELLING = ("verify", "draw", "ask", "more", "loss")  # each family's modules have one of these functions
+# Every module of a rule has one of these functions, which says its family.
+FAMILY_FUNCTIONS = ("verify", "draw", "ask", "more", "loss")
 
-# Modules that were read from users' files, by their names, and the folders in which modules beside them lie.
+# Modules that were read from users' files, by their names, and the folders that were added to the
+# search path for modules beside them.
 _READ: dict[str, ModuleType] = {}
 _FOLDERS: list[str] = []
-# Modules by their identity, and the files that they were made of.
+# Modules by their identity, each with the files that it was made of.
 _MADE_OF: dict[int, tuple[ModuleType, tuple[Path, ...]]] = {}
 
-# Modules that an extra of this package installs -> that extra.
+# Modules that an extra of this package installs, with the name of the extra.
 EXTRAS = {"jax": "jax", "jaxlib": "jax", "torch": "real", "transformers": "real"}
 
 
 def own_rule(rule: Any) -> ModuleType | None:
-    """The rule that a module or the path of a Python file is; None for anything else, such as a rule's name."""
+    """Return a rule's module, given itself or the path of its file; None for a rule's name or another value."""
     if isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".py")):
         return read(Path(rule), "rule")
-    return rule if any(callable(getattr(rule, name, None)) for name in TELLING) else None
+    is_rule = any(callable(getattr(rule, name, None)) for name in FAMILY_FUNCTIONS)
+    return rule if is_rule else None
 
 
 def read(path: Path, kind: str) -> ModuleType:
-    """The module in a user's file, imported once for as long as the file says the same; `kind` is for errors."""
+    """Return the module of a user's file; it is imported anew only if the file has changed.
+
+    `kind` names the file in errors, as "rule" does. Raises ValueError if it cannot be imported.
+    """
     if not path.is_file():
         raise ValueError(f"{kind} file {path} does not exist")
     recording.start()
+    # A user's code may raise anything, and leave by sys.exit.
     try:
-        with _kept_alive():
+        with _exit_refused():
             return _loaded(path.resolve(), path.read_bytes())
-    except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
+    except (Exception, SystemExit) as error:
         raise not_imported(path, kind, error) from None
 
 
 @contextlib.contextmanager
-def _kept_alive() -> Iterator[None]:
-    """Let no code end the process in which it is loaded: status 0 would pass for a verdict."""
-    end, own = os._exit, os.getpid()
+def _exit_refused() -> Iterator[None]:
+    """Make os._exit raise SystemExit in this process: an end with status 0 would pass for a verdict."""
+    exit_process, process_id = os._exit, os.getpid()
 
     def refuse(status: int) -> NoReturn:
         """Raise SystemExit; a process that was forked meanwhile ends."""
-        if os.getpid() != own:
-            end(status)
+        if os.getpid() != process_id:
+            exit_process(status)
         raise SystemExit(f"os._exit({status})")
 
     try:
         os._exit = refuse
         yield
     finally:
-        os._exit = end
+        os._exit = exit_process
 
 
 def made_of(module: ModuleType) -> tuple[Path, ...]:
@@ -88,14 +95,18 @@ def not_imported(path: Path, kind: str, error: BaseException) -> ValueError:
     """Return the error for a user's file that cannot be imported, with the extra that has a missing module."""
     remedy = ""
     if isinstance(error, ModuleNotFoundError):
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        package_name = (error.name or "").partition(".")[0]
+        extra = EXTRAS.get(package_name)
         remedy = f": install the extra `{extra}` (specsim-llm[{extra}])" if extra else ""
     words = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else error
     return ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {words}{remedy}")
 
 
 def imported_names(path: Path) -> list[str]:
-    """Dotted names that a file imports anywhere in it; of `from a import b` both a and a.b, since b may be a module."""
+    """Return the dotted names that a file imports anywhere in it, each once.
+
+    Of `from a import b` they are a and a.b, since b may be a module. A file that is no Python has none.
+    """
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
@@ -111,25 +122,36 @@ def imported_names(path: Path) -> list[str]:
 
 
 def origins(name: str, near: Path) -> Iterator[Path]:
-    """The files that are run by the import of a dotted name: its packages and itself; none for what is no module."""
+    """Yield the files that the import of a dotted name runs: its packages, outermost first, and itself.
+
+    `near` is the file that imports it. A name that is no module has none.
+    """
     search: Any = None
     parts = name.split(".")
     for i in range(len(parts)):
-        whole = ".".join(parts[: i + 1])
-        spec = getattr(sys.modules.get(whole), "__spec__", None)
+        # A module that is imported already knows its file; others are looked for.
+        dotted = ".".join(parts[: i + 1])
+        spec = getattr(sys.modules.get(dotted), "__spec__", None)
         if spec is None:
-            spec = (PathFinder.find_spec(whole, search) if i else _found(whole)) or _beside(parts[: i + 1], near)
+            spec = PathFinder.find_spec(dotted, search) if i else _spec_of(dotted)
+        if spec is None:
+            spec = _spec_beside(parts[: i + 1], near)
         if spec is None:
             return
         if spec.origin and spec.has_location:
             yield Path(spec.origin)
+        # Only a package has modules in it.
         search = spec.submodule_search_locations
         if search is None:
             return
 
 
 def package(path: Path, level: int = 1) -> list[str]:
-    """Names of the packages that a file is in, the outermost first, without the last `level` - 1; none for level 0."""
+    """Return the names of the packages that a file is in, the outermost first.
+
+    `level` counts the dots of a relative import: each beyond the first leaves out the innermost
+    package that is left. For level 0, an import that is not relative, the list is empty.
+    """
     names: list[str] = []
     folder = path.parent
     while level and (folder / "__init__.py").is_file():
@@ -140,6 +162,7 @@ def package(path: Path, level: int = 1) -> list[str]:
 
 @lru_cache
 def _loaded(path: Path, source: bytes) -> ModuleType:
+    """Return the module that a file of this source is, after it has run."""
     # Modules beside the file, and beside its package, are found after the installed ones.
     packages = package(path)
     folders = [str(path.parents[len(packages)]), str(path.parent)]
@@ -148,16 +171,22 @@ def _loaded(path: Path, source: bytes) -> ModuleType:
     sys.path.extend(new)
     _refuse_namesakes(path, folders)
 
-    relative = any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(ast.parse(source)))
-    spec = importlib.util.spec_from_file_location(_free(path, packages if relative else []), path)
+    # Only a file with relative imports needs the name of its package.
+    nodes = ast.walk(ast.parse(source))
+    is_relative = any(isinstance(node, ast.ImportFrom) and node.level for node in nodes)
+    name = _free_name(path, packages if is_relative else [])
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None:
         raise ImportError("its name does not end in .py")
     module = importlib.util.module_from_spec(spec)
+
+    # Run it. A dataclass looks for its own module in sys.modules. The source is compiled here, for
+    # cached bytecode may be of an earlier one.
     before = sys.modules.get(spec.name)
-    sys.modules[spec.name] = module  # a dataclass looks for its own module
+    sys.modules[spec.name] = module
     try:
         with recording.imports_named():
-            exec(compile(source, path, "exec"), vars(module))  # bytecode may be of what the file was
+            exec(compile(source, path, "exec"), vars(module))
     except BaseException:
         sys.modules.pop(spec.name, None)
         if before is not None:
@@ -169,48 +198,67 @@ def _loaded(path: Path, source: bytes) -> ModuleType:
 
 
 def _refuse_namesakes(path: Path, folders: list[str]) -> None:
-    """Raise ImportError where a file would get a module that lies beside another user's file."""
+    """Raise ImportError where a file would get a module that lies beside another user's file.
+
+    `folders` are those in which the file's own modules lie.
+    """
     for name in dict.fromkeys(name.partition(".")[0] for name in imported_names(path)):
-        taken = _origin(getattr(sys.modules[name], "__spec__", None) if name in sys.modules else _found(name))
+        # The file that the name stands for now; meant is the one beside this file.
+        is_imported = name in sys.modules
+        spec = getattr(sys.modules[name], "__spec__", None) if is_imported else _spec_of(name)
+        taken = _origin(spec)
         if taken and str(Path(taken).parent) in _FOLDERS and taken != _origin(PathFinder.find_spec(name, folders)):
             raise ImportError(f"{name} would be {taken}, which lies beside another file: rename the module of this one")
 
 
 def _origin(spec: Any) -> str | None:
+    """Return the file of a module's specification; None without one."""
     return None if spec is None else spec.origin
 
 
-def _free(path: Path, packages: list[str]) -> str:
-    """Return a name under which no other file is imported, now or later: vllm.py may import vllm.
+def _free_name(path: Path, packages: list[str]) -> str:
+    """Return a dotted name for a user's module that no import gives to another file, now or later.
 
-    A file of a package is imported again where the package imports it, by its own name.
+    It is that of the file with as many "_" as this takes: vllm.py may import vllm. A file of a
+    package gets one "_" always: its package may import it, too, by its own name.
+
+    Examples
+    --------
+    >>> _free_name(Path("numpy.py"), []), _free_name(Path("rule.py"), ["mine"])
+    ('numpy_', 'mine.rule_')
     """
     name = ".".join([*packages, path.stem.replace(".", "_")])
-    taken = bool(packages)
-    while taken or _is_of_another(name, path):
-        name, taken = f"{name}_", False
+    if packages:
+        name = f"{name}_"
+    while _is_taken(name, path):
+        name = f"{name}_"
     return name
 
 
-def _is_of_another(name: str, path: Path) -> bool:
-    """Whether a name is that of a module that is no file of one's own."""
+def _is_taken(name: str, path: Path) -> bool:
+    """Return whether a name is that of an imported or installed module, which is no user's file."""
     if name in sys.modules:
         return sys.modules[name] is not _READ.get(name)
     if "." in name:
         return False
     spec = importlib.util.find_spec(name)
-    return spec is not None and str(Path(spec.origin or "").parent) not in [*_FOLDERS, str(path.parent)]
+    if spec is None:
+        return False
+    return str(Path(spec.origin or "").parent) not in [*_FOLDERS, str(path.parent)]
 
 
-def _found(name: str) -> Any:
-    """A module of the first level, which an editable install may have its own way to find; nothing is imported."""
+def _spec_of(name: str) -> Any:
+    """Return the specification of a module of the first level, which is not imported; None without one.
+
+    An editable install may have its own way to find modules: all ways are tried.
+    """
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return None
 
 
-def _beside(parts: list[str], near: Path) -> Any:
-    """The module of that name beside the package of a file, whatever sys.path holds."""
+def _spec_beside(parts: list[str], near: Path) -> Any:
+    """Return the specification of the module of that name beside the package of a file, whatever sys.path holds."""
     root = near.parents[len(package(near))]
     return PathFinder.find_spec(".".join(parts), [str(root.joinpath(*parts[:-1]))])
