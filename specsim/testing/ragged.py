@@ -1,55 +1,41 @@
 """Ragged batches for a verifier that takes many blocks in one call: each block among neighbours of other lengths.
 
-The neighbours' targets are certain of every token, and so is the outcome of each: some keep all their drafts, some keep
-a few, some none, and some have none. They cost an exact judgement no path. Blocks without drafts are tried once before:
+The neighbours' targets are certain of every token, and so is the outcome of each: some accept all their drafts, some a
+few, some none, and some have none. They cost an exact judgement no path. Blocks without drafts are tried once before:
 a verifier that raises where it gets some is judged without them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from specsim.base import check, clock
-from specsim.conform import SamplingParams, Subject, libraries
-from specsim.conform.cases import logits, undrafted, warped
+from specsim.conform import Subject, libraries
+from specsim.conform.cases import logits, undrafted
 from specsim.conform.draws import seeded
-from specsim.conform.libraries import array, booleans, generator, integers, plain, takes_key
-from specsim.conform.subject import UNCHANGED
+from specsim.conform.libraries import generator, plain, takes_key
 from specsim.conform.subject_call import Broken, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import begin
+from specsim.testing.layouts import ARGUMENTS, LENGTHS, Block, Layout, bonus_tokens, mask_argument, padded_rows
 from specsim.types import Array
 
-Layout = Literal["vllm", "flat", "padded"]
-# Numbers of drafts of a neighbour, beside those that the subject takes.
-LENGTHS = (1, 2)
+LAYOUTS = tuple(ARGUMENTS)
 # Blocks without drafts in the call that tells whether a verifier takes them.
 TRIED = 5
 # Part of the budget for the two calls that tell it.
 TRIAL = 1 / 4
-# One of so many calls of one block has no neighbours.
+# One in so many calls of one block has no neighbours.
 ALONE = 4
-# In a call of at most so many blocks every gap may have neighbours; among more of them, every fourth.
+# In a call of at most so many blocks a gap has 0 to 2 neighbours; among more, one gap in four has one.
 FEW = 2
 # Fields of a subject that the layout decides, and sources of randomness of a batch.
 DECIDED = ("kind", "run", "returns", "batch", "block", "stateful", "coins", "scheme", "shapes")
 SOURCES = ("global", "random")
-
-
-class Block(NamedTuple):
-    """One block of G drafts as NumPy arrays: p (G+1, V), q (G, V), drafts (G,) and mask (G+1, V).
-
-    Laws and mask are as the verifier is to see them.
-    """
-
-    p: Array
-    q: Array | None
-    drafts: Array
-    mask: Array | None
 
 
 def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -> Subject:
@@ -69,11 +55,11 @@ def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -
     def call(blocks: list[Block], random: Any, named: dict[str, Any]) -> Any:
         """Verify blocks in one call."""
         numbers = generator(random) if takes_key(rule) else random
-        parts = _LAYOUTS[layout](rule, blocks, lambda: _bonus(rule, blocks, numbers, named))
+        parts = ARGUMENTS[layout](rule, blocks, lambda: bonus_tokens(rule, blocks, numbers, named))
         source_arguments = () if source == "global" else (random,)
         keywords = dict(named)
         if named.get("mask") is not None:
-            keywords["mask"] = _mask(rule, blocks, layout)
+            keywords["mask"] = mask_argument(rule, blocks, layout)
         return verify(*parts, *source_arguments, **keywords)
 
     def run(p: Any, q: Any, drafts: Any, random: Any, **named: Any) -> Any:
@@ -101,7 +87,7 @@ def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -
             rows.append(Block(p_rows[i, : count + 1], block_q, tokens[i, :count], None))
         blocks, places = arranged(rows, rule)
         returned = call(blocks, random, named)
-        emitted = _padded_rows(returned[0] if rule.logprobs else returned)
+        emitted = padded_rows(returned[0] if rule.logprobs else returned)
         if len(emitted) != len(blocks):
             raise ValueError(f"returned {len(emitted)} rows for a batch of {len(blocks)} blocks")
         return (emitted[places], None) if rule.logprobs else emitted[places]
@@ -182,12 +168,15 @@ def _bytes(rows: list[Block]) -> Iterator[int]:
 
 
 def neighbour(like: Block, subject: Subject, noise: Iterator[int], rejected: bool = False) -> Block:
-    """Return a block that is certain to keep a number of its drafts; if `rejected`, it has some, not all kept."""
+    """Return a block of which a certain number of drafts is accepted, with the vocabulary and mask of `like`.
+
+    If `rejected`, it has drafts, and not all of them are accepted.
+    """
     vocab, lengths = like.p.shape[-1], {*LENGTHS, *subject.sizes} - ({0} if rejected else set())
     count = sorted(lengths, reverse=True)[next(noise) % len(lengths)]
     num_accepted, first = next(noise) % (count + (not rejected)), next(noise)
 
-    # The target is certain of tokens that count on; drafts after the accepted ones are one too high.
+    # The target is certain of first, first + 1, ...; drafts after the accepted ones are one too high.
     certain = (first + np.arange(count + 1)) % vocab
     drafts = np.where(np.arange(count) < num_accepted, certain[:-1], (certain[:-1] + 1) % vocab)
     p, q = np.eye(vocab)[certain], (1 + 2 * np.eye(vocab)[drafts]) / (vocab + 2)
@@ -197,100 +186,6 @@ def neighbour(like: Block, subject: Subject, noise: Iterator[int], rejected: boo
     return Block(p, q if subject.takes_q else None, drafts, mask)
 
 
-def _bonus(subject: Subject, blocks: list[Block], random: Any, named: dict[str, Any]) -> Array:
-    """Return a token of the target after each block, under sampling parameters and mask, as engines draw it."""
-    params: SamplingParams = named.get("sampling_params", UNCHANGED)
-    drawn = []
-    for block in blocks:
-        law = np.exp(block.p[-1]) if subject.logits else block.p[-1]
-        law = law if block.mask is None else law * block.mask[-1]
-        law = warped(law / law.sum(), params, subject.order)
-        certain = int(law.argmax()) if law.max() == law.sum() else None
-        drawn.append(int(random.choice(len(law), p=law / law.sum())) if certain is None else certain)
-    return np.array(drawn, dtype=np.int64)
-
-
 def _numbers(argument: Any) -> Array | None:
     """Return an argument of the harness as a NumPy array, None as it is."""
     return None if argument is None else np.asarray(plain(argument))
-
-
-def _rows(subject: Subject, rows: Sequence[Array]) -> Any:
-    """Return laws or logits one below the other, in the subject's library."""
-    return array(subject._replace(logits=False), np.concatenate(rows))
-
-
-def _laws(subject: Subject, blocks: list[Block]) -> tuple[Any, Any]:
-    """Return the rows of p and q at the drafts of all blocks."""
-    p = _rows(subject, [block.p[:-1] for block in blocks])
-    q = _rows(subject, [block.q for block in blocks if block.q is not None]) if subject.takes_q else None
-    return p, q
-
-
-def _ends(subject: Subject, blocks: list[Block]) -> Any:
-    """Return the cumulative numbers of drafts."""
-    return integers(subject, np.cumsum([len(block.drafts) for block in blocks]))
-
-
-def _flat(subject: Subject, blocks: list[Block], bonus: Callable[[], Array]) -> tuple[Any, ...]:
-    """Return the arguments of the layout "flat"."""
-    p, q = _laws(subject, blocks)
-    drafts = integers(subject, np.concatenate([block.drafts for block in blocks]))
-    return p, q, drafts, _ends(subject, blocks), integers(subject, bonus())
-
-
-def _vllm(subject: Subject, blocks: list[Block], bonus: Callable[[], Array]) -> tuple[Any, ...]:
-    """Return the arguments of the layout "vllm"."""
-    p, q, drafts, ends, drawn = _flat(subject, blocks, bonus)
-    counts = [len(block.drafts) for block in blocks]
-    return drafts, counts, max(counts), ends, q, p, drawn[:, None]
-
-
-def _padded(subject: Subject, blocks: list[Block], bonus: Callable[[], Array]) -> tuple[Any, ...]:
-    """Return the arguments of the layout "padded"; past the drafts of a block, its p is certain of the last token."""
-    # Rows for padding.
-    counts, vocab = [len(block.drafts) for block in blocks], blocks[0].p.shape[-1]
-    longest, certain = _longest(subject, counts), np.eye(vocab)[-1]
-    spread = np.full(vocab, 1 / vocab)
-    if subject.logits:
-        certain, spread = logits(certain), logits(spread)
-
-    # Write the blocks over them.
-    p, q = (np.broadcast_to(row, (len(blocks), longest + 1, vocab)).copy() for row in (certain, spread))
-    drafts = np.full((len(blocks), longest), -1, dtype=np.int64)
-    for n, block in enumerate(blocks):
-        p[n, : len(block.p)], drafts[n, : counts[n]] = block.p, block.drafts
-        if block.q is not None:
-            q[n, : counts[n]] = block.q
-    as_laws = subject._replace(logits=False)
-    q_argument = array(as_laws, q[:, :-1]) if subject.takes_q else None
-    return array(as_laws, p), q_argument, integers(subject, drafts), integers(subject, np.array(counts))
-
-
-def _mask(subject: Subject, blocks: list[Block], layout: Layout) -> Any:
-    """Return the mask of allowed tokens, with the shape of p."""
-    masks = [block.mask for block in blocks if block.mask is not None]
-    if layout != "padded":
-        return booleans(subject, np.concatenate([mask[:-1] for mask in masks]))
-    longest = _longest(subject, [len(mask) - 1 for mask in masks]) + 1
-    padded = [np.concatenate([mask, np.ones((longest - len(mask), mask.shape[-1]), dtype=bool)]) for mask in masks]
-    return booleans(subject, np.stack(padded))
-
-
-def _longest(subject: Subject, counts: list[int]) -> int:
-    """Return the drafts of the longest block of a call; for JAX, of the longest of all calls."""
-    # JAX compiles every shape anew.
-    return max((*counts, *LENGTHS, *subject.sizes) if subject.arrays == "jax" else counts)
-
-
-def _padded_rows(returned: Any) -> Array:
-    """Return token ids (N, T), padded with -1, whatever holds them."""
-    rows = plain(returned)
-    if isinstance(rows, list | tuple):
-        longest = max((len(row) for row in rows), default=0)
-        rows = [[*(int(x) for x in row), *[-1] * (longest - len(row))] for row in rows]
-    return np.asarray(rows)
-
-
-_LAYOUTS: dict[str, Callable[..., tuple[Any, ...]]] = {"vllm": _vllm, "flat": _flat, "padded": _padded}
-LAYOUTS = tuple(_LAYOUTS)

@@ -15,8 +15,8 @@ from specsim.forking import rational
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
-# Every call is repeated so often: a fair coin inside is missed in 1 of 8 calls, and there are many
-# calls.
+# How often every call is repeated: a fair coin inside the verifier is missed in 1 of 8 calls, and
+# there are many calls.
 REPEATS = 3
 
 
@@ -83,11 +83,11 @@ def sampler_law(
     if p.dtype != object or p.ndim != 1:
         raise TypeError("sampler_law needs one pair of rows of Fractions")
 
-    # The law over all drafts, of each the law over all uniforms.
+    # Mix the laws of the token given the drafts, each of them over all uniforms.
     token_law, scheme_module = np.zeros_like(p), discover.find("draft", scheme)
-    for x in drafted_tuples(q, num_drafts, scheme):
-        weight = scheme_module.probability(q, x, num_drafts)
-        law = rational.law(partial(_run, verify, p, q, x, uniforms))
+    for drafts in drafted_tuples(q, num_drafts, scheme):
+        weight = scheme_module.probability(q, drafts, num_drafts)
+        law = rational.law(partial(_reproducible_token, verify, p, q, drafts, uniforms))
         for token, mass in law.items():
             if not 0 <= token < len(p):
                 raise ValueError(f"verify returned token {token}, outside the vocabulary 0..{len(p) - 1}")
@@ -95,30 +95,39 @@ def sampler_law(
     return token_law
 
 
-def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: rational.Fork) -> int:
-    """Return the token of one run; ValueError if a repeated call gives another one, or asks other questions."""
+def _reproducible_token(
+    verify: Callable[..., int], p: Array, q: Array, drafts: Array, uniforms: int, fork: rational.Fork
+) -> int:
+    """Return the token that a verifier emits in one run of a fork.
+
+    Raises ValueError if the verifier, called again, returns another token or compares its uniforms
+    with other numbers.
+    """
     u = fork.uniforms(uniforms)
 
     def once() -> int:
-        """Call it once; what it writes into its arguments is gone with the call."""
-        return _token(verify(p.copy(), q.copy(), x.copy(), u.copy()))
+        """Return the token of one call, on copies: a call may write into its arguments."""
+        return _token(verify(p.copy(), q.copy(), drafts.copy(), u.copy()))
 
-    # The box then has all answers, so that a function of u gives the same token again.
+    # The first call narrows the fork's box, an interval for each uniform, until every comparison
+    # has one answer in it. A function of u then makes the same comparisons, which cut the box no
+    # further, and returns the same token.
     token, box = once(), list(fork.box)
     for _ in range(REPEATS):
         again = once()
         if again != token or fork.box != box:
             raise ValueError(
-                f"verify gave token {token}, and {again} when called again on drafts {x.tolist()} and the same u: it "
-                "has randomness of its own, so its law is not known exactly; take every random number from u, and ask "
-                "for as many by uniforms="
+                f"verify gave token {token}, and {again} when called again on drafts {drafts.tolist()} "
+                "and the same u: it has randomness of its own, so its law is not known exactly; "
+                "take every random number from u, and ask for as many by uniforms="
             )
     return token
 
 
 def _token(value: Any) -> int:
-    """Return a whole number as it is; int() would cut 0.7 to 0."""
+    """Return a whole number as an int; ValueError for anything else: int() would cut 0.7 to 0."""
+    number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     try:
-        return operator.index(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value)
+        return operator.index(number)
     except TypeError:
         raise ValueError(f"verify returned {check.shown(value)}, which is no token id") from None

@@ -12,7 +12,7 @@ from specsim.conform import Report, Subject, judge
 from specsim.conform.judgement import asked, validated
 from specsim.conform.report import line, text
 from specsim.testing import ragged
-from specsim.testing.ragged import Layout
+from specsim.testing.layouts import Layout
 from specsim.testing.search import searched
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -13,6 +13,7 @@ from specsim.conform import Subject, declared, judge, likeness, standard_cases
 from specsim.conform.evidence import montecarlo
 from specsim.conform.properties import _laws, batches
 from specsim.testing import assert_lossless_batch, ragged
+from specsim.testing.layouts import Block, Layout
 
 torch = pytest.importorskip("torch")
 
@@ -144,7 +145,7 @@ def test_sampling_parameters_reach_a_row_without_drafts() -> None:
 
 
 @pytest.mark.parametrize("layout", ["flat", "vllm"])
-def test_every_layout_has_them(layout: ragged.Layout) -> None:
+def test_every_layout_has_them(layout: Layout) -> None:
     """A block without drafts emits its bonus; one that emits that of the block before is convicted."""
 
     def verify(p: Any, q: Any, drafts: Any, ends: Any, bonus: Any, *, late: bool = False) -> Any:
@@ -171,8 +172,8 @@ def test_every_layout_has_them(layout: ragged.Layout) -> None:
 
 def test_neighbours_without_drafts_and_rows_that_stand_side_by_side() -> None:
     own = Subject("it", "chain", print, sizes=(0, 1), returns="tokens")
-    like = ragged.Block(np.full((2, 3), 1 / 3), np.full((1, 3), 1 / 3), np.array([0]), None)
-    none = ragged.Block(like.p[:1], like.p[:0], like.drafts[:0], None)
+    like = Block(np.full((2, 3), 1 / 3), np.full((1, 3), 1 / 3), np.array([0]), None)
+    none = Block(like.p[:1], like.p[:0], like.drafts[:0], None)
     blocks, places = ragged.arranged([like, none] * 50, own)
     assert places == list(range(100)), "nothing stands between them"
     blocks, places = ragged.arranged([like] * 200, own)
