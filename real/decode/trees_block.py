@@ -92,10 +92,11 @@ def block(on: Trees, length: int, texts: Texts, u: Tensor) -> Array:
     """
     # Draft the tree, and let the target read it in one pass.
     uniforms, rule = on.plain(u), on.rule.rule
-    here, plan = _plans(on, length, texts.root, uniforms)
-    tokens, laws, tops = _draft(on, here, plan, texts, uniforms)
+    model_plan, plan = _plans(on, length, texts.root, uniforms)
+    tokens, laws, tops = _draft(on, model_plan, plan, texts, uniforms)
     xp, read = array_namespace(tokens), torch.cat([texts.last[:, 1:], _tensor(tokens).clamp(min=0)], 1)
-    logits = nodes_logits(on, "target", place_of(on, "target", here, texts), texts, read)
+    target_place = place_of(on, "target", model_plan, texts)
+    logits = nodes_logits(on, "target", target_place, texts, read)
     on.mark("verify")
     # The rule chooses the last node of a path.
     p = on.plain(probabilities(logits, on.fixed.warping))
@@ -116,7 +117,10 @@ def block(on: Trees, length: int, texts: Texts, u: Tensor) -> Array:
 
 
 def _plans(on: Trees, length: int, root: Tensor, uniforms: Array) -> tuple[TreePlan, TreePlan]:
-    """The plan on the models' device, and the plan where draws and rule are; made once, before a graph is captured."""
+    """Return one plan twice: on the models' device, and where draws and rule are computed.
+
+    Both are made once, before a graph is captured.
+    """
     if length not in on.plans:
         plan = on.rule.plan(length)
         on.plans[length] = plan.held(root), plan.held(uniforms)
@@ -124,44 +128,58 @@ def _plans(on: Trees, length: int, root: Tensor, uniforms: Array) -> tuple[TreeP
 
 
 def _draft(
-    on: Trees, here: TreePlan, plan: TreePlan, texts: Texts, u: Array
+    on: Trees, model_plan: TreePlan, plan: TreePlan, texts: Texts, u: Array
 ) -> tuple[Array, list[Array], list[Tensor]]:
-    """Tokens (b, n), -1 where a node is absent; level by level the laws (b, W, V) and the largest logits (b, W)."""
+    """Draft a tree for each text; return its tokens (b, n), -1 where a node is absent, and two lists by level.
+
+    They are the draft's laws (b, W, V) at the W nodes of the level above, and the largest logits
+    (b, W) there. `model_plan` is the plan on the models' device, `plan` the same where `u` is.
+    """
     xp, laws, tops = array_namespace(u), list[Array](), list[Tensor]()
     tokens = xp.full((u.shape[0], len(plan.parents)), -1, dtype=xp.int64, device=device(u))
-    place = place_of(on, "draft", here, texts) if len(plan.levels) > 1 else None
-    # Level by level: logits of the rows above, their laws, their children.
-    for read, level in zip(here.levels, plan.levels, strict=True):
-        if place is None or not laws:
+    # One level alone hangs below the root, which needs no place in the tree.
+    place = place_of(on, "draft", model_plan, texts) if len(plan.levels) > 1 else None
+    for model_level, level in zip(model_plan.levels, plan.levels, strict=True):
+        # Logits after the root, or after the nodes above.
+        is_first = not laws
+        if is_first or place is None:
             logits = root_logits(on, texts)
         else:
             above = _tensor(tokens[:, level.above]).clamp(min=0)
-            logits = nodes_logits(on, "draft", only(place, read.rows), texts, above)
+            logits = nodes_logits(on, "draft", only(place, model_level.rows), texts, above)
         on.mark("draft")
+        # Their laws, and the children drawn from them.
         law = on.plain(probabilities(logits, on.fixed.warping))
-        _draw(on, level, law, u, tokens, root=not laws)
+        _draw(on, level, law, u, tokens, below_root=is_first)
         laws.append(reported(on.rule.scheme, law, 1))
         tops.append(logits.amax(-1))
         on.mark("sample")
     return tokens, laws, tops
 
 
-def _draw(on: Trees, level: Level, law: Array, u: Array, tokens: Array, *, root: bool) -> None:
-    """Draw the children of a level's nodes from their laws (b, W, V); below absent nodes they are absent."""
+def _draw(on: Trees, level: Level, law: Array, u: Array, tokens: Array, *, below_root: bool) -> None:
+    """Write the children of a level's nodes, drawn from their laws (b, W, V), into `tokens` (b, n).
+
+    Below absent nodes they are absent: -1.
+    """
     for family in level.families:
         rows = law if len(level.families) == 1 else law[:, family.places]
         count = family.children.shape[1]
-        new = drawn(on.rule.scheme, rows, u[:, family.uniforms], count, on.rule.draws)
-        if isinstance(new, Tensor):
-            # Rows without a law have no token; they are reported at the end of the block.
-            new = new.clamp(max=law.shape[-1] - 1)
-        if not root:
-            new = array_namespace(new).where(tokens[:, family.above, None] >= 0, new, -1)
-        tokens[:, family.children] = new
+        children = drawn(on.rule.scheme, rows, u[:, family.uniforms], count, on.rule.draws)
+        # Rows that are not finite have no law: any token does, for the end of the block reports them.
+        if isinstance(children, Tensor):
+            children = children.clamp(max=law.shape[-1] - 1)
+        if not below_root:
+            is_present = tokens[:, family.above, None] >= 0
+            children = array_namespace(children).where(is_present, children, -1)
+        tokens[:, family.children] = children
 
 
 def root_logits(on: Trees, texts: Texts) -> Tensor:
-    """Logits (b, 1, V) of the draft after the texts: it reads two tokens, for it may not have seen the first."""
+    """Return logits (b, 1, V) of the draft after the texts.
+
+    It reads the last two tokens of each text, for it may not have read the first of them.
+    """
     slots = torch.stack([(texts.root - 1).clamp(min=0), texts.root], 1)
     weights = on.fixed.models["draft"].weights
     # `check_trees` has checked it.
@@ -171,7 +189,7 @@ def root_logits(on: Trees, texts: Texts) -> Tensor:
 
 
 def place_of(on: Trees, name: str, plan: TreePlan, texts: Texts) -> llama.Place:
-    """Slots and positions of all rows of the trees for one of the models, and the slots that each row sees."""
+    """Return slots and positions of all rows of the trees for one of the models, and the slots that each row sees."""
     weights = on.fixed.models[name].weights
     assert weights is not None
     slots = texts.root[:, None] + torch.arange(len(plan.sees), device=texts.root.device)
@@ -182,16 +200,17 @@ def place_of(on: Trees, name: str, plan: TreePlan, texts: Texts) -> llama.Place:
     relative = torch.arange(texts.span, device=slots.device) - texts.root[:, None]
     bias = torch.zeros(plan.sees.shape, dtype=weights.cos.dtype, device=slots.device)
     bias = bias.masked_fill_(~plan.sees, -torch.inf)
-    mask, near = bias[:, (relative + 1).clamp(0, bias.shape[1] - 1)].transpose(0, 1)[:, None], None
-    # A window counts positions, not slots.
+    columns = (relative + 1).clamp(0, bias.shape[1] - 1)
+    mask, near = bias[:, columns].transpose(0, 1)[:, None], None
+    # A window counts positions, not slots: those of the tree's slots follow from the depths.
     if weights.window is not None:
-        deep = torch.where(relative > 0, plan.depth[relative.clamp(0, len(plan.depths))], relative)
-        near = llama.nearby(weights, mask, positions, (texts.root[:, None] + deep)[:, None, None])
+        depth = torch.where(relative > 0, plan.depth[relative.clamp(0, len(plan.depths))], relative)
+        near = llama.nearby(weights, mask, positions, (texts.root[:, None] + depth)[:, None, None])
     return llama.Place(weights.cos[known], weights.sin[known], mask, (texts.sequences, slots), texts.take, near)
 
 
 def only(place: llama.Place, rows: Tensor) -> llama.Place:
-    """The place of some rows (m,) of the trees."""
+    """Return the place of some rows (m,) of the trees."""
     assert place.mask is not None
     assert place.at is not None
     near, (sequences, slots) = place.near, place.at
@@ -205,12 +224,15 @@ def only(place: llama.Place, rows: Tensor) -> llama.Place:
 
 
 def nodes_logits(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Tensor) -> Tensor:
-    """Logits (b, m, V) after tokens (b, m) of the trees at this place."""
+    """Return logits (b, m, V) of a model after tokens (b, m) of the trees at this place."""
     return _forward(on, name, place, texts, tokens, tokens.shape[1])
 
 
 def _forward(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Tensor, rows: int) -> Tensor:
-    """Logits of the last rows after one pass of a model over tokens (b, m)."""
+    """Return logits (b, rows, V) after the last tokens of one pass of a model over tokens (b, m).
+
+    Keys and values of the tokens are written into the model's cache.
+    """
     model, kv = on.fixed.models[name], on.fixed.caches[name].kv
     weights = model.weights
     assert weights is not None
@@ -221,16 +243,19 @@ def _forward(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Ten
 
 
 def _tensor(w: Array) -> Tensor:
-    """The array as a tensor."""
+    """Return the array as a tensor."""
     return w if isinstance(w, Tensor) else torch.from_numpy(w)
 
 
 def move(caches: list[Tensor], texts: Texts, path: Tensor) -> None:
-    """Move keys and values of a path's nodes (b, D) behind the root: all are read before the first is written."""
+    """Move keys and values of a path's nodes (b, D) behind the root, in place.
+
+    All are read before the first is written.
+    """
     first = texts.root[:, None] + 1
     goal, source = first + torch.arange(path.shape[1], device=path.device), first + path
     for kv in caches:
-        # (2, layers, batch, slots, kv heads, head_dim)
+        # By slot: (2, layers, batch, slots, kv heads, head_dim).
         by_slot = kv.transpose(3, 4)
         moved = by_slot[:, :, texts.sequences, source]
         by_slot[:, :, texts.sequences, goal] = moved
