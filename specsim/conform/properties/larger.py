@@ -140,13 +140,16 @@ class _Refused(Exception):
 
 
 def _look(trial: Trial, size: Large, until: float) -> Seen:
-    """Return what as many runs as there is time for show, half of them in batches if the subject takes some."""
+    """Return the outcome of as many runs as there is time for, half of them as rows of batches if it has any.
+
+    Raises _Refused if the subject does not take the size, and OutOfTime.
+    """
     findings, caller, number = trial.findings, trial.caller, trial.findings.begin_look()
     subject, case, seed = trial.subject, size.case, caller.seed + number
     rng = np.random.default_rng([seed, 3])
-    by_rows = subject.batch is not None and not subject.logprobs
+    has_rows = subject.batch is not None and not subject.logprobs
 
-    # Does it take this size, and how long does a run take?
+    # One call shows whether it takes this size; more calls are timed.
     if findings.is_slow(case.target.vocab):
         raise _Refused("a call with fewer tokens did not come back")
     if trial.budget.left() <= 0:
@@ -163,22 +166,26 @@ def _look(trial: Trial, size: Large, until: float) -> Seen:
         caller.once_each(case, first[1:], random, rows=False)
         pace = (clock.now() - begun) / (PROBE - 1)
 
-        # How many runs that makes is fixed before any of them is counted.
+        # The number of runs is fixed before any of them is counted. Every second chunk is of rows.
         runs = min(RUNS, int((until - clock.now()) / max(pace, 1e-9)))
         if runs < FEWEST:
             raise OutOfTime
         answers = list[Answer]()
         while len(answers) < runs:
             count = min(CHUNK, runs - len(answers))
-            rows = by_rows and len(answers) // CHUNK % 2 == 1
+            rows = has_rows and len(answers) // CHUNK % 2 == 1
             answers += caller.once_each(case, drafted(subject, case, count, rng), random, rows=rows)
 
-    # Which share is the furthest off?
+    # The share that is the furthest off, by the test of `shares`: n KL(observed, expected) of any
+    # share is above `limit` with probability at most the error rate of this look.
     measured = shares(size, [answer.text for answer in answers])
     limit = nats(len(measured), findings.rate(number))
     worst = max(measured, key=lambda share: excess(share, runs, findings.rounding))
-    seen_at = max(seen_from(share.expected, runs, limit) for share in measured if 0 < share.expected < 1)
-    return Seen(worst, excess(worst, runs, findings.rounding) > limit, runs, seen_at, first[0])
+    convicts = excess(worst, runs, findings.rounding) > limit
+
+    # The deviation from which on each share would have convicted.
+    detectable = max(seen_from(share.expected, runs, limit) for share in measured if 0 < share.expected < 1)
+    return Seen(worst, convicts, runs, detectable, first[0])
 
 
 def _convicted(subject: Subject, size: Large, seen: Seen, runs: int) -> Verdict:
