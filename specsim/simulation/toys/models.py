@@ -27,7 +27,7 @@ class Automaton(NamedTuple):
     start: int
 
     def __call__(self, text: Sequence[int]) -> Array:
-        """The law of the token after a text."""
+        """Return the law of the token after a text."""
         state = self.start
         for token in text:
             state = self.step[state, token]
@@ -102,10 +102,10 @@ def markov(table: Array, *, start: int = 0) -> Automaton:
     vocab, order = laws.shape[-1], laws.ndim - 1
     if laws.shape != (vocab,) * (order + 1):
         raise ValueError(f"table has shape {tuple(laws.shape)}; every axis must have V={vocab} entries, one a token")
-    state = np.arange(vocab**order)[:, None]
-    return _checked(
-        Automaton(laws.reshape(-1, vocab), (state * vocab + np.arange(vocab)) % vocab**order, start), "table"
-    )
+    # The state is the number of the last k tokens: a new one comes in, and the first goes out.
+    states = np.arange(vocab**order)[:, None]
+    step = (states * vocab + np.arange(vocab)) % vocab**order
+    return _checked(Automaton(laws.reshape(-1, vocab), step, start), "table")
 
 
 def mixture(weights: Array, components: Array, *, start: int = 0) -> Automaton:
@@ -153,17 +153,20 @@ def mixture(weights: Array, components: Array, *, start: int = 0) -> Automaton:
 
 
 def _kinds(weights: Any, components: Any) -> tuple[Array, Array]:
+    """Return the chain of kinds (C, C) and the laws of symbols (C, V), checked: see `mixture`."""
     chain, laws = check.law(weights, "weights"), check.law(components, "components")
+    # Both Fractions, or both floats of one library.
     chain, laws = check.one_kind(chain, laws, weights, components, ("weights", "components"))
     if laws.ndim != 2:
         raise ValueError(f"components must have shape (C, V), got {tuple(laws.shape)}")
     if chain.shape not in ((len(laws),), (len(laws), len(laws))):
         raise ValueError(f"weights has shape {tuple(chain.shape)}, but components has {len(laws)} kinds")
+    # One row of weights is that of every kind.
     return np.broadcast_to(chain, (len(laws), len(laws))), laws
 
 
 def automaton(model: Any, name: str) -> Automaton:
-    """A checked Automaton; one law stands for the same law in every context."""
+    """Return a model as a checked Automaton; one law stands for the same law in every context."""
     if isinstance(model, Automaton):
         return _checked(model, name)
     if callable(model):
@@ -175,6 +178,7 @@ def automaton(model: Any, name: str) -> Automaton:
 
 
 def _checked(model: Automaton, name: str) -> Automaton:
+    """Return an Automaton of NumPy arrays; ValueError, which names the part, if it is none."""
     rows = np.asarray(check.law(model.rows, f"{name}.rows"))
     if rows.ndim != 2:
         raise ValueError(f"{name}.rows must have shape (S, V), got {rows.shape}")
