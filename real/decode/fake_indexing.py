@@ -28,7 +28,7 @@ Say = Callable[[str, str], None]
 
 
 def indexing(say: Say) -> TorchFunctionMode:
-    """A mode in which fake tensors can be indexed; it reports data that is copied to the device to `say`."""
+    """Return a mode in which fake tensors can be indexed; it reports data that is copied to the device to `say`."""
 
     class Indexing(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -63,37 +63,49 @@ def _set(x: Tensor, key: Any, value: Any, say: Say) -> None:
 
 
 def _applied(x: Tensor, key: Any, say: Say) -> tuple[Tensor, list[Tensor | None]]:
-    """The view that the slices, numbers and new axes of a key make, and the indices that are left to gather from it."""
-    # Each part of the key takes one axis of x, but None, numbers and masks.
-    view, axis, index = x, 0, dict[int, Tensor]()
-    for k in _whole(x, key):
-        if k is None:
+    """Apply the slices, numbers and new axes of a key; return the view, and the tensors left to index it with.
+
+    The list has a tensor or None for each axis of the view, up to the last tensor; it is empty
+    without one. So x[2, :, i] is x[2] with the list [None, i].
+    """
+    # `axis` is the one of the view that the next part of the key stands for.
+    view, axis, tensors = x, 0, dict[int, Tensor]()
+    for part in _whole(x, key):
+        if part is None:
             view = aten.unsqueeze.default(view, axis)
             axis += 1
-        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
-            view = aten.select.int(view, axis, int(k))
-        elif isinstance(k, slice):
-            if (k.start, k.stop, k.step) != (None, None, None):
-                stop = sys.maxsize if k.stop is None else k.stop
-                view = aten.slice.Tensor(view, axis, k.start or 0, stop, k.step or 1)
+        # A number takes its axis out of the view, so that the next part has the same place.
+        elif isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+            view = aten.select.int(view, axis, int(part))
+        elif isinstance(part, slice):
+            if (part.start, part.stop, part.step) != (None, None, None):
+                stop = sys.maxsize if part.stop is None else part.stop
+                view = aten.slice.Tensor(view, axis, part.start or 0, stop, part.step or 1)
             axis += 1
+        # A tensor of numbers stands for one axis, a mask for as many as it has itself.
         else:
-            where = torch.as_tensor(k)
-            if where.ndim == 0 and where.dtype != torch.bool and where.device.type == "cuda":
+            tensor = torch.as_tensor(part)
+            is_mask = tensor.dtype == torch.bool
+            if tensor.ndim == 0 and not is_mask and tensor.device.type == "cuda":
                 say("aten.item", "waits for the device: an index of no dimensions is read as a number")
-            index[axis] = where
-            axis += where.ndim if where.dtype == torch.bool else 1
-    return view, [index.get(i) for i in range(max(index) + 1)] if index else []
+            tensors[axis] = tensor
+            axis += tensor.ndim if is_mask else 1
+    if not tensors:
+        return view, []
+    return view, [tensors.get(i) for i in range(max(tensors) + 1)]
 
 
 def _whole(x: Tensor, key: Any) -> list[Any]:
-    """The parts of a key, with ... written out as slices."""
+    """Return the parts of a key as a list, in which slices of whole axes stand for `...`."""
+    # A list of numbers is a tensor of them.
     if isinstance(key, list) and not any(k is None or isinstance(k, (slice, Tensor)) or k is Ellipsis for k in key):
         key = (torch.tensor(key),)
     key = key if isinstance(key, tuple) else (key,)
-    masks = [k.ndim for k in key if isinstance(k, Tensor) and k.dtype == torch.bool]
-    used = sum(masks) + sum(k is not None and k is not Ellipsis for k in key) - len(masks)
+    # Axes of x that the other parts stand for: none for None, for a mask its own, else one.
+    masks = [part.ndim for part in key if isinstance(part, Tensor) and part.dtype == torch.bool]
+    num_parts = sum(part is not None and part is not Ellipsis for part in key)
+    used = sum(masks) + num_parts - len(masks)
     parts: list[Any] = []
-    for k in key:
-        parts += [slice(None)] * (x.ndim - used) if k is Ellipsis else [k]
+    for part in key:
+        parts += [slice(None)] * (x.ndim - used) if part is Ellipsis else [part]
     return parts
