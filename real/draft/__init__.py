@@ -1,7 +1,7 @@
-"""What drafts, beside a draft model: one file a drafter; the folder is the registry.
+"""Drafters beside a draft model: one file a drafter; the folder is the registry.
 
-`_contract` states what such a file has. A drafter is a frozen record (`real.decode.proposer.Drafter`), which
-`decode_batch` takes as its `proposer`.
+`_contract` states what such a file has. A drafter is a frozen record
+(`real.decode.proposer.Drafter`), which `decode_batch` takes as its `proposer`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ def names() -> list[str]:
 
 
 def find(name: str) -> ModuleType:
-    """The module of a drafter; ValueError for one that is not there, or that lacks what the contract asks."""
+    """The module of a drafter.
+
+    ValueError for a name that is not there, or a module that lacks what the contract asks.
+    """
     known = names()
     if name not in known:
         raise unknown("drafter", name, known, "drafters")
     module = importlib.import_module(f"{__name__}.{name}")
-    from real.draft._contract import flaw  # here: a command's help loads no torch
+    # Imported here, so that a command's help loads no torch.
+    from real.draft._contract import flaw
 
-    wrong = flaw(vars(module))
-    if wrong:
-        raise ValueError(f"drafter {name!r} {wrong}")
+    lack = flaw(vars(module))
+    if lack:
+        raise ValueError(f"drafter {name!r} {lack}")
     return module

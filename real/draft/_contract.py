@@ -1,4 +1,4 @@
-"""What a file of this folder has, and what any drafter says along a text when its blocks are made one by one."""
+"""The contract of a drafter's file, and the laws of any drafter along a text, made block by block."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from specsim.types import Array
 
 
 def flaw(names: Mapping[str, Any]) -> str | None:
-    """What a module lacks to be a drafter, told from its names; None if it lacks nothing.
+    """Return what a module with these names lacks to be a drafter; None if it lacks nothing.
 
-    NAME and PAPER are texts; LAYERS is a tuple with the layers of the target that it reads, or a function of its
-    settings that says them; ``drafter(...)`` makes the `Drafter`.
+    NAME and PAPER are texts; LAYERS is a tuple with the layers of the target that it reads, or a
+    function of its settings that says them; ``drafter(...)`` makes the `Drafter`.
 
     >>> flaw({"NAME": "mine", "PAPER": "arXiv:0000.00000", "LAYERS": ()})
     'needs a function drafter'
@@ -31,27 +31,45 @@ def flaw(names: Mapping[str, Any]) -> str | None:
     for name in ("NAME", "PAPER"):
         if not isinstance(names.get(name), str) or not names[name].strip():
             return f"needs {name}, a text, got {names.get(name)!r:.40}"
-    if not isinstance(names.get("LAYERS"), tuple) and not callable(names.get("LAYERS")):
+    layers = names.get("LAYERS")
+    if not isinstance(layers, tuple) and not callable(layers):
         return "needs LAYERS, a tuple of layers of the target that it reads (() for none), or a function that says them"
     if not callable(names.get("drafter")):
         return "needs a function drafter"
     return None
 
 
-def target_probabilities(target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Array:
-    """p (T,) of the text's own tokens under the target, float64."""
-    return at(target_laws(target, prompt, text, warping), _ids(text, target)).double().cpu().numpy()
+def target_probabilities(
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    warping: Warping,
+) -> Array:
+    """The target's probability (T,) of each token of the text, float64."""
+    laws = target_laws(target, prompt, text, warping)
+    return at(laws, _ids(text, target)).double().cpu().numpy()
 
 
-def target_laws(target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Tensor:
+def target_laws(
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    warping: Warping,
+) -> Tensor:
     """The target's laws (T, V) at the positions of the text."""
+    # The row after token i is the law of token i + 1, so the last token is not read.
     tokens = _ids(prompt + text, target)
     logits = full_logits(target, readable(target, tokens[:-1]))[len(prompt) - 1 :]
     return probabilities(logits, warping, seen_along(target, prompt, text, warping))
 
 
-def seen_along(target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Tensor | None:
-    """Which tokens stand before each position of the text, (T, V), if a penalty asks for it."""
+def seen_along(
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    warping: Warping,
+) -> Tensor | None:
+    """Whether each token stands before each position of the text, (T, V); None without a penalty."""
     if warping.repetition_penalty == 1:
         return None
     tokens = _ids(prompt + text, target)
@@ -60,9 +78,16 @@ def seen_along(target: LanguageModel, prompt: list[int], text: list[int], warpin
 
 
 def block_by_block(
-    drafter: Drafter, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
+    drafter: Drafter,
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    gamma: int,
+    warping: Warping,
 ) -> Iterator[Tensor]:
-    """Laws of the drafts of a block at each start: what `along` has to agree with, made by the decode path itself.
+    """Yield the laws of a block's drafts at each start along the text, made by the decode path.
+
+    `Drafter.along` has to agree with them.
 
     Parameters
     ----------
@@ -74,35 +99,47 @@ def block_by_block(
     Yields
     ------
     Tensor, shape (n, V)
-        For each start t, laws of its drafts i = 0..n-1 given the text's tokens t..t+i-1; n is gamma, but fewer at the
-        end of the text.
+        For each start t, laws of its drafts i = 0..n-1 given the text's tokens t..t+i-1; n is
+        gamma, but fewer at the end of the text.
     """
+    # Start the drafter on one text; instead of drawing a draft, it takes the text's next token.
     whole, first = prompt + text, len(prompt)
-    wanted: list[int] = []  # of the block that is being drafted
-    proposer = drafter.start(
-        target, warping, lambda law, u: law.new_tensor([wanted.pop(0)], dtype=torch.int64), 1, silent
-    )
+    next_tokens: list[int] = []
+
+    def take(law: Tensor, u: Tensor) -> Tensor:
+        """The text's next token, whatever the law."""
+        return law.new_tensor([next_tokens.pop(0)], dtype=torch.int64)
+
+    proposer = drafter.start(target, warping, take, 1, silent)
     seen = seen_along(target, prompt, text, warping)
-    states = None
-    if drafter.layers:
-        states = full_states(target, readable(target, _ids(whole, target)), drafter.layers)[1]
     tokens = readable(target, _ids(whole, target))
+    states = full_states(target, tokens, drafter.layers)[1] if drafter.layers else None
     if first > 1:
         proposer.read(0, prompt[:-1])
+
     for t in range(len(text)):
-        known = first + t - 1  # tokens before the last one of the text so far
+        # The target has read all tokens so far but the last. The drafter receives the states that
+        # are new, as after a target pass: those of the prompt first, then one at a time.
+        known = first + t - 1
         start = 0 if t == 0 else known - 1
         if states is not None and known > start:
             proposer.told([0], [start], tokens[None, start:known], states[None, start:known])
+
+        # Draft a block from here.
         n = min(gamma, len(text) - t)
-        wanted[:] = text[t : t + n]
+        next_tokens[:] = text[t : t + n]
         u = torch.zeros(1, n, dtype=torch.float64, device=target.device)
         row = None if seen is None else seen[t][None]
         yield proposer.propose([whole[: first + t]], n, u, [0], row)[1][0]
 
 
 def along_blocks(
-    drafter: Drafter, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
+    drafter: Drafter,
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    gamma: int,
+    warping: Warping,
 ) -> Along:
     """`Along` of any drafter, made block by block."""
     q = np.zeros((len(text), gamma))
@@ -112,4 +149,5 @@ def along_blocks(
 
 
 def _ids(text: list[int], model: LanguageModel) -> Tensor:
+    """The token ids of a text as a tensor on the model's device."""
     return torch.tensor(text, device=model.device)

@@ -1,4 +1,4 @@
-"""Parts of networks that read a target's states: attention from any place, a gated layer, frozen ends."""
+"""Parts of networks that read a target's states: attention, a gated layer, the target's ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class Frozen(NamedTuple):
-    """The target's ends: embedding (ids, hidden) of mean square 1 and head (k, hidden), with its bias if it has one.
+    """The target's ends: embedding (ids, hidden) of mean square 1, and head (k, hidden) with its bias.
 
     The head has a row for each of `tokens` (k,), or for all `vocabulary` tokens where that is None.
     """
@@ -40,7 +40,10 @@ class Frozen(NamedTuple):
         return logits
 
     def three(self, tokens: Tensor) -> Tensor:
-        """Embeddings (..., 3 hidden) of three tokens each (..., 3), oldest first; zeros where an id is negative."""
+        """Embeddings (..., 3 hidden) of three tokens each (..., 3), oldest first.
+
+        Zeros where an id is negative.
+        """
         embedded = F.embedding(tokens.clamp(min=0), self.embedding)
         return torch.where(tokens[..., None] < 0, 0, embedded).flatten(-2)
 
@@ -75,9 +78,10 @@ def frozen(target: LanguageModel, hidden: int, tokens: Tensor | None = None) -> 
 
 
 def with_tokens(net: Module, recipe: dict[str, Any]) -> Module:
-    """Return a network with a buffer for the tokens of its head, `recipe["tokens"]` of them; None where it has all.
+    """Return the network with a buffer for the `recipe["tokens"]` tokens of its head; None for all.
 
-    They are part of what is trained and saved: the most frequent tokens of the texts that it learns from.
+    They are part of what is trained and saved: the most frequent tokens of the texts that it learns
+    from.
     """
     count = recipe.get("tokens")
     net.register_buffer("tokens", torch.arange(count, dtype=torch.int32) if count else None)
@@ -85,7 +89,10 @@ def with_tokens(net: Module, recipe: dict[str, Any]) -> Module:
 
 
 class Look(NamedTuple):
-    """The text that blocks see: keys (b, n, w) of every position, visible up to `at` (b or 1, k)."""
+    """The text that blocks see.
+
+    held: keys (b, n, w) of every position. at: the last that each block sees, (b or 1, k).
+    """
 
     held: Tensor
     at: Tensor
@@ -94,8 +101,9 @@ class Look(NamedTuple):
 class Attention(nn.Module):
     """Attention of a block's steps to the text before the block and to the block's own steps.
 
-    Blocks begin at k places at once: the keys of the text are shared, and each block sees those up to its own place; a
-    step of a block sees that block's steps alone. Distances are told by a slope for each head (ALiBi).
+    Blocks begin at k places at once: the keys of the text are shared, and each block sees those up
+    to its own place; a step of a block sees that block's steps alone. Each head lowers its scores
+    by a slope times the distance (ALiBi).
 
     Parameters
     ----------
@@ -117,14 +125,16 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, look: Look, block_keys: list[Tensor]) -> Tensor:
         """Return the attention's output (b, k, hidden) at steps `x` (b, k, hidden) of the blocks.
 
-        `block_keys` holds keys and values (b, k, 2 inner) of each step of the blocks so far, the last those of `x`.
+        `block_keys` holds keys and values (b, k, 2 inner) of each step of the blocks so far, the
+        last those of `x`.
         """
         # Scores (b, heads, k, n) of the text's places; a block sees none after its start.
         queries = _split(F.linear(x, self.query), self.heads)
         keys, values = _split(look.held, 2, self.heads).unbind(-3)
         slope = 0.5 ** torch.arange(1, self.heads + 1, device=x.device).to(x.dtype)[:, None, None]
         places = torch.arange(look.held.shape[1], device=x.device)
-        behind = (look.at[:, :, None] - places)[:, None]  # (b or 1, 1, k, n)
+        # How far each place is behind the block's start, (b or 1, 1, k, n).
+        behind = (look.at[:, :, None] - places)[:, None]
         scores = torch.einsum("bkhd,bnhd->bhkn", queries, keys) / queries.shape[-1] ** 0.5
         scores = (scores - slope * (behind + len(block_keys))).masked_fill(behind < 0, -torch.inf)
         if not block_keys:
@@ -133,7 +143,8 @@ class Attention(nn.Module):
 
         # Scores (b, heads, k, steps) of the block's steps; the step itself is at distance 0.
         stacked = torch.stack(block_keys, 2)
-        step_keys, step_values = _split(stacked, 2, self.heads).unbind(-3)  # (b, k, steps, h, d)
+        # Both have the shape (b, k, steps, heads, width of a head).
+        step_keys, step_values = _split(stacked, 2, self.heads).unbind(-3)
         ages = torch.arange(len(block_keys) - 1, -1, -1, device=x.device).to(x.dtype)
         step_scores = torch.einsum("bkhd,bkshd->bhks", queries, step_keys)
         step_scores = step_scores / queries.shape[-1] ** 0.5 - slope * ages

@@ -1,8 +1,9 @@
-"""Drafters that read the target's states: one network, along a text at many block starts at once, or in the loop.
+"""Drafters that read the target's states: a network at many block starts of a text, or in the loop.
 
-A block begins after place u of the text: the token there is known and read by nobody yet, so the newest state that the
-target has made is the one *before* it. That state is called `before[u]`, zeros at the first place. Step j of the block
-reads the token at u + j, and gives a law to the one at u + 1 + j.
+A block begins after place u of the text: the token there is known and read by nobody yet, so the
+newest state that the target has made is the one *before* it. That state is called `before[u]`,
+zeros at the first place. Step j of the block reads the token at u + j, and gives a law to the one
+at u + 1 + j.
 """
 
 from __future__ import annotations
@@ -107,14 +108,17 @@ def last(target: LanguageModel) -> tuple[int, ...]:
 
 
 def drafter(net: Any, target: LanguageModel) -> Drafter:
-    """The drafter of a network that reads the last states of a target; ValueError if it cannot read this one's."""
+    """The drafter of a network that reads the last states of a target.
+
+    ValueError if it cannot read this one's.
+    """
     (layer,) = last(target)
     frozen(target, net.hidden, net.tokens)
     return Drafter((layer,), partial(Reader, net), partial(_along, net, layer), stepwise=True)
 
 
 def crossed(ends: Frozen, states: Tensor, read: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Return the mean cross-entropy of the drafter's laws with the target's, on the tokens of the head.
+    """Return the mean cross-entropy of the drafter's laws with the target's, on the head's tokens.
 
     Parameters
     ----------
@@ -158,7 +162,10 @@ def check_steps(net: Any, gamma: int) -> None:
 def _along(
     net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
-    """The drafter's probabilities (T, gamma) of the text's tokens, as `Drafter.along`; all blocks at once."""
+    """The drafter's probabilities (T, gamma) of the text's tokens, as `Drafter.along`.
+
+    All blocks at once.
+    """
     check_steps(net, gamma)
     ends = frozen(target, net.hidden, net.tokens)
     net = deepcopy(net).to(target.device, target.dtype)
@@ -183,7 +190,10 @@ def _along(
 
 
 class Reader:
-    """A network at work on a batch of texts; parameters are those of `Drafter.start`, the network before them."""
+    """A network at work on a batch of texts.
+
+    Parameters are those of `Drafter.start`, the network before them.
+    """
 
     def __init__(
         self,
@@ -202,7 +212,8 @@ class Reader:
         with torch.no_grad():
             three, before = head.new_zeros(1, 1, 3 * net.hidden), head.new_zeros(1, 1, net.hidden)
             width = self._net.keys(three, before).shape[-1]
-        # The target's state before each place of each text, and keys (batch, n, w) of the first `_lengths` places.
+        # The target's state before each place of each text, and keys (batch, n, w) of the first
+        # `_lengths` places.
         self._before = head.new_zeros(batch, 1, net.hidden)
         self._keys, self._lengths = head.new_zeros(batch, 0, width), [0] * batch
 

@@ -1,4 +1,4 @@
-"""Tables of n-grams: what followed each, averaged over visits."""
+"""Tables of n-grams: the law of the token that follows each n-gram, averaged over visits."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-ORDERS, TOP = (4, 3, 2, 1), 10
+# Lengths of the n-grams that a table has, the longest first: it is looked up first.
+ORDERS = (4, 3, 2, 1)
+# Tokens of a law that an entry holds: enough for the drafts of a step, and a table stays small.
+TOP = 10
 Gram = tuple[int, ...]
 EMPTY_LAW: Mapping[int, float] = MappingProxyType({})
 
 
 class Entry(NamedTuple):
-    """Entry of an n-gram table: averaged probabilities of at most 10 tokens, and how often it was visited.
+    """Entry of an n-gram table: averaged probabilities of at most 10 tokens, and the visits.
 
     `confidence` is the average of the laws before warping; empty if they are the same.
     """
@@ -32,7 +35,7 @@ def tops(laws: Tensor) -> list[dict[int, float]]:
     """The largest probabilities of each law (m, V), by token; without those that are 0."""
     values, ids = laws.double().topk(min(TOP, laws.shape[-1]), -1)
     rows = zip(ids.tolist(), values.tolist(), strict=True)
-    return [{i: v for i, v in zip(*row, strict=True) if v > 0} for row in rows]
+    return [{token: probability for token, probability in zip(*row, strict=True) if probability > 0} for row in rows]
 
 
 def visit(
@@ -42,18 +45,22 @@ def visit(
     law: Mapping[int, float],
     confidence: Mapping[int, float],
 ) -> None:
-    """One visit more of each n-gram at the end of a text; what only the shared table knows is copied first."""
+    """Add one visit to each n-gram at the end of the text `before`.
+
+    An entry that only the shared table has is copied into `table` first.
+    """
     for n in ORDERS:
         if n > len(before):
             continue
         gram = tuple(before[-n:])
         old = table.get(gram) or shared.get(gram) or Entry({}, 0)
-        mixed = (_averaged(old.law, law, old.visits), _averaged(old.confidence, confidence, old.visits))
-        table[gram] = Entry(mixed[0], old.visits + 1, mixed[1])
+        averaged_law = _averaged(old.law, law, old.visits)
+        averaged_confidence = _averaged(old.confidence, confidence, old.visits)
+        table[gram] = Entry(averaged_law, old.visits + 1, averaged_confidence)
 
 
 def _averaged(old: Mapping[int, float], new: Mapping[int, float], visits: int) -> dict[int, float]:
-    """The average of a law over one visit more, cut to its largest probabilities, in falling order."""
-    mixed = {x: (visits * old.get(x, 0.0) + new.get(x, 0.0)) / (visits + 1) for x in {**old, **new}}
-    likeliest = sorted(mixed, key=lambda x: (-mixed[x], x))[:TOP]
-    return {x: mixed[x] for x in likeliest}
+    """The average of a law over one visit more: its largest probabilities, in falling order."""
+    averages = {token: (visits * old.get(token, 0.0) + new.get(token, 0.0)) / (visits + 1) for token in {**old, **new}}
+    likeliest = sorted(averages, key=lambda token: (-averages[token], token))[:TOP]
+    return {token: averages[token] for token in likeliest}

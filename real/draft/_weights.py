@@ -11,7 +11,9 @@ from real.models import shipped
 from real.models.shipped import Module
 
 WEIGHTS = Path(__file__).parent / "weights"
-FITTED: dict[str, Any] = {  # share of the texts to learn from, texts a step, the highest rate
+# What the drafters of the bundled target share: the share of the texts to learn from, steps,
+# texts a step, and the highest learning rate.
+FITTED: dict[str, Any] = {
     "share": 0.4,
     "steps": 300,
     "batch": 8,
@@ -19,8 +21,8 @@ FITTED: dict[str, Any] = {  # share of the texts to learn from, texts a step, th
     "seed": 0,
 }
 
-# What the drafters of SmolLM2 share. They are trained on a GPU, at every place of a text (`starts`), and stored in
-# six bits a weight, so that all of them together stay below 10 MB.
+# What the drafters of SmolLM2 share. They are trained on a GPU, at every place of a text
+# (`starts`), and stored in six bits a weight, so that all of them together stay below 10 MB.
 SMOLLM2: dict[str, Any] = {
     "target": "smollm2",
     "hidden": 576,
@@ -34,17 +36,17 @@ SMOLLM2: dict[str, Any] = {
 
 
 def path_of(name: str) -> Path:
-    """Where the weights of a drafter are."""
+    """The path of a drafter's weights."""
     return shipped.path_of(WEIGHTS, name)
 
 
 def remedy(name: str) -> str:
-    """What to do where the weights of a drafter are missing, or others than they should be."""
+    """The remedy, for a message, where a drafter's weights are missing or not those of its recipe."""
     return f"`specsim-real train-drafters {name}` makes them anew"
 
 
 def save(name: str, module: nn.Module, recipe: dict[str, Any]) -> None:
-    """Write a module's weights whole, or not at all."""
+    """Write a module's weights; a write that fails leaves no file behind."""
     shipped.save(WEIGHTS, name, module, recipe)
 
 

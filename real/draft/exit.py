@@ -1,13 +1,14 @@
 """Early exit: the target's first layers, an attention block on top, and the target's own head.
 
-The block has two norms and no feed-forward part. With it the first layers are a language model like any other, whose
-caches, batches and fixed shapes are those of `real.models`. It reads the text by itself: that verification goes on from
-the states it made, so that the first layers run once, is a question of cost, which this drafter does not answer yet.
+The block has two norms and no feed-forward part. With it the first layers are a language model like
+any other, whose caches, batches and fixed shapes are those of `real.models`. It reads the text by
+itself. Verification could go on from the states that it made, so that the first layers run once;
+that would save time, and this drafter does not do it yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 class Block(nn.Module):
-    """What is trained: attention with a norm before it, and the norm that the head reads through.
+    """The part that is trained: attention with a norm before it, and the norm before the head.
 
     Parameters
     ----------
@@ -53,12 +54,14 @@ class Block(nn.Module):
 
     def __init__(self, hidden: int, width: int, inner: int | None = None) -> None:
         super().__init__()
-        self.register_buffer("tokens", None)  # of its head; see `with_tokens`
+        # Tokens of its head; see `with_tokens`.
+        self.register_buffer("tokens", None)
         inner = hidden if inner is None else inner
         self.norm_in = nn.Parameter(torch.ones(hidden))
         self.qkv = nn.Parameter(0.05 * torch.randn(width, hidden))
         self.out = nn.Parameter(0.005 * torch.randn(hidden, inner))
-        self.norm = nn.Parameter(torch.ones(hidden))  # times the target's own
+        # It is multiplied by the scale of the target's own norm.
+        self.norm = nn.Parameter(torch.ones(hidden))
 
 
 class Shipped(NamedTuple):
@@ -74,7 +77,7 @@ def network(recipe: dict[str, Any]) -> Block:
 
 
 def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
-    """Layers of the target that it is trained on, -1 for the last."""
+    """Layers of the target that the block is trained on, -1 for the last."""
     return (recipe["after"], -1)
 
 
@@ -93,27 +96,42 @@ def lesson(block: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> C
     Returns
     -------
     callable
-        (tokens (b, m), states (b, m, 2, hidden) of `reads`, a generator, weight (b, m) of each place, by default all
-        the same) -> nats a token.
+        (tokens (b, m), states (b, m, 2, hidden) of `reads`, a generator, weight (b, m) of each
+        place, by default all the same) -> nats a token.
     """
     weights = _known(target, recipe["after"], block)
     ends = frozen(target, recipe["hidden"], block.tokens)  # type: ignore[arg-type]
 
-    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
-        return _rollout.crossed(ends, states[:, :, 1], on_states(weights, block, states[:, :, 0]), weight)
+    def loss(
+        tokens: Tensor,
+        states: Tensor,
+        rng: torch.Generator,
+        weight: Tensor | None = None,
+    ) -> Tensor:
+        """Cross-entropy of the exit's laws with the target's along whole texts."""
+        at_exit, last = states.unbind(2)
+        return _rollout.crossed(ends, last, on_states(weights, block, at_exit), weight)
 
     return loss
 
 
 def on_states(weights: Weights, block: nn.Module, states: Tensor) -> Tensor:
-    """What the head reads (b, m, hidden), from whole texts' states (b, m, hidden) where the exit is; differentiable."""
+    """The head's input (b, m, hidden), from states (b, m, hidden) of whole texts at the exit.
+
+    It is differentiable in the block's parameters.
+    """
+    # The block alone as a model: each place is a token of its own, whose embedding is its state.
     b, m, hidden = states.shape
+    block_alone = _behind(weights, block, 0, lambda w: w)
+    block_alone = replace(block_alone, embedding=states.reshape(-1, hidden))
+    rows = torch.arange(b * m, device=states.device).view(b, m)
+
+    # Empty keys and values, and a mask under which no place sees a later one.
     size = (b, weights.kv_heads, m, weights.cos.shape[-1])
-    mask = states.new_full((m, m), -torch.inf).triu_(1)[None, None]
-    alone = replace(_behind(weights, block, 0, lambda w: w), embedding=states.reshape(-1, hidden))
-    rows = torch.arange(b * m, device=states.device).view(b, m)  # each place is a token of its own
     seen = [(states.new_zeros(size), states.new_zeros(size))]
-    return llama.forward(alone, seen, seen, llama.Place(weights.cos[:m], weights.sin[:m], mask), rows, m)
+    mask = states.new_full((m, m), -torch.inf).triu_(1)[None, None]
+    place = llama.Place(weights.cos[:m], weights.sin[:m], mask)
+    return llama.forward(block_alone, seen, seen, place, rows, m)
 
 
 def shipped(name: str) -> Shipped:
@@ -122,9 +140,9 @@ def shipped(name: str) -> Shipped:
     return Shipped(_weights.load(name, network(recipe), recipe), recipe["after"])
 
 
-def drafting(found: Shipped, target: LanguageModel) -> Drafter:
-    """The drafter of what `shipped` gave."""
-    return drafter(*found)
+def drafting(exit_block: Shipped, target: LanguageModel) -> Drafter:
+    """The drafter of a block that `shipped` returned."""
+    return drafter(*exit_block)
 
 
 def drafter(block: nn.Module, after: int) -> Drafter:
@@ -133,15 +151,15 @@ def drafter(block: nn.Module, after: int) -> Drafter:
     Parameters
     ----------
     block : Block
-        What stands behind them.
+        The block behind them.
     after : int
-        How many layers, below the target's.
+        How many layers, fewer than the target has.
 
     Returns
     -------
     Drafter
-        It may stop after any draft; its `start` and `along` raise ValueError for a target that has no such layer, or
-        states of another width.
+        It may stop after any draft; its `start` and `along` raise ValueError for a target that has
+        no such layer, or states of another width.
 
     References
     ----------
@@ -151,23 +169,30 @@ def drafter(block: nn.Module, after: int) -> Drafter:
     --------
     >>> from real import TINY, load
     >>> pair = load(TINY / "target", TINY / "draft")
-    >>> found = drafter(*shipped("exit_1")).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
-    >>> found.q.shape
+    >>> exit_drafter = drafter(*shipped("exit_1"))
+    >>> exit_drafter.along(pair.target, [5, 6], [7, 8, 9], 2, Warping()).q.shape
     (3, 2)
     """
     return Drafter(
-        (), partial(_start, block, after), partial(_along, block, after), partial(_rows, block, after), stepwise=True
+        (),
+        start=partial(_start, block, after),
+        along=partial(_along, block, after),
+        rows=partial(_rows, block, after),
+        stepwise=True,
     )
 
 
 def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageModel:
-    """The target's first layers, the block and the target's head as a language model; arguments of `drafter`."""
-    weights = _behind(_known(target, after, block), block, after, pack)
-    read = [w for layer in weights.layers for w in layer if isinstance(w, (Tensor, Quantised))]
-    size = sum(w.nbytes for w in [*read, weights.norm, weights.head])
+    """The target's first layers, the block and the target's head as a language model.
 
-    # The target's embedding and head are not counted, as in `real.draft.lowrank`.
-    first = [w for layer in weights.layers[:after] for w in layer if isinstance(w, (Tensor, Quantised))]
+    The arguments `block` and `after` are those of `drafter`.
+    """
+    # Bytes that a pass reads.
+    weights = _behind(_known(target, after, block), block, after, pack)
+    size = sum(w.nbytes for w in [*_matrices(weights.layers), weights.norm, weights.head])
+
+    # The target's embedding and head are not counted as parameters, as in `real.draft.lowrank`.
+    first = _matrices(weights.layers[:after])
     parameters = sum(w.numel() for w in [*first, *block.parameters()])
     model = replace(
         target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size, parameters=parameters
@@ -176,8 +201,13 @@ def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageMod
     return model if tokens is None else restricted.trimmed(model, tokens.tolist())
 
 
+def _matrices(layers: Sequence[Layer]) -> list[Tensor | Quantised]:
+    """The weights of layers, without the parts that they lack."""
+    return [w for layer in layers for w in layer if isinstance(w, (Tensor, Quantised))]
+
+
 def _known(target: LanguageModel, after: int = 0, block: nn.Module | None = None) -> Weights:
-    """The target's weights; ValueError if there is no exit where it is asked for."""
+    """The target's weights; ValueError if it has no layer `after`, or states of another width."""
     weights = target.weights
     if weights is None:
         raise ValueError("an exit needs a target on the fast path, and this one runs its own forward")
@@ -191,15 +221,17 @@ def _known(target: LanguageModel, after: int = 0, block: nn.Module | None = None
 
 
 def _behind(weights: Weights, block: Any, after: int, packed: Callable[[Tensor], Tensor]) -> Weights:
-    """Weights whose layers are the first ones and the block: a layer with a feed-forward part of width 0."""
-    kind = weights.norm
-    held = {name: w.to(kind) for name, w in block.named_parameters()}
-    none = kind.new_zeros(0, len(kind))
-    last = Layer(
-        *(held["norm_in"], packed(held["qkv"]), None, packed(held["out"]), None),
-        *(torch.ones_like(kind), none, None, none.T, None),
-    )
-    return replace(weights, layers=[*weights.layers[:after], last], norm=weights.norm * held["norm"])
+    """Weights whose layers are the first `after` and the block.
+
+    The block is a layer like any other, with a feed-forward part of width 0.
+    """
+    norm = weights.norm
+    parts = {name: w.to(norm) for name, w in block.named_parameters()}
+    empty = norm.new_zeros(0, len(norm))
+    attention = (parts["norm_in"], packed(parts["qkv"]), None, packed(parts["out"]), None)
+    feed_forward = (torch.ones_like(norm), empty, None, empty.T, None)
+    layers = [*weights.layers[:after], Layer(*attention, *feed_forward)]
+    return replace(weights, layers=layers, norm=weights.norm * parts["norm"])
 
 
 def _start(
@@ -211,6 +243,7 @@ def _start(
     batch: int,
     mark: Callable[[str], None],
 ) -> LMDraft:
+    """Start the exit as a draft model; `Drafter.start` with the block and its place before it."""
     with torch.no_grad():
         return LMDraft(model_of(target, block, after), warping, draw, batch, mark)
 
@@ -224,13 +257,21 @@ def _along(
     gamma: int,
     warping: Warping,
 ) -> Along:
+    """Probabilities of the text's tokens; `Drafter.along` with the block and its place before it."""
     with torch.no_grad():
-        return lm.drafter(model_of(target, block, after)).along(target, prompt, text, gamma, warping)
+        as_draft = lm.drafter(model_of(target, block, after))
+        return as_draft.along(target, prompt, text, gamma, warping)
 
 
 def _rows(
-    block: nn.Module, after: int, target: LanguageModel, prompt: list[int], text: list[int], warping: Warping
+    block: nn.Module,
+    after: int,
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    warping: Warping,
 ) -> Tensor:
+    """Laws (T, V) along a text; `Drafter.rows` with the block and its place before it."""
     with torch.no_grad():
         rows = lm.drafter(model_of(target, block, after)).rows
         assert rows is not None

@@ -1,8 +1,9 @@
-"""EAGLE's layer, which drafts states: a token and the state before it give the state after it, and so on with its own.
+"""EAGLE's layer drafts states: a token and the state before it give the state after it, and so on.
 
-FSPAD changes two places. Sampling features (fs): beside W [e; f], a gated layer whose gate reads the drawn token e and
-whose value reads the state f. Partial alignment (pad): the layer has two outputs, one for the head and one that is
-regressed to the target's state and fed back. A control has as many parameters as both, in the first place only.
+FSPAD changes two places. Sampling features (fs): beside W [e; f], a gated layer whose gate reads
+the drawn token e and whose value reads the state f. Partial alignment (pad): the layer has two
+outputs, one for the head and one that is regressed to the target's state and fed back. A control
+has as many parameters as both, in the first place only.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ LAYERS = heads.LAYERS
 reads = heads.reads
 _SIZES = {"hidden": 256, "inner": 64, "gated": 192}
 _FITTED = _weights.FITTED | {"starts": 32, "unroll": 2, "head_share": 0.1}
-# Blocks on states of their own are as long as those that are decoded; the law counts more than the state.
+# Blocks on states of their own are as long as those that are decoded; the law counts more than the
+# state.
 _SMOLLM2 = _weights.SMOLLM2 | {"unroll": 4, "head_share": 1.0, "state_share": 0.1}
-# Networks of FSPAD's experiment; the control's gated layer has as many parameters as both others add.
+# Networks of FSPAD's experiment; the control's gated layer has as many parameters as both others
+# add.
 VARIANTS: dict[str, dict[str, Any]] = {
     "eagle": {},
     "fs": {"fuse": 96},
@@ -104,7 +107,8 @@ def network(recipe: dict[str, Any]) -> Feature:
 
 
 def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
-    """The loss to train on: a smooth distance of what is fed back to the target's state, and a share of cross-entropy.
+    """The loss to train on: a smooth distance of what is fed back to the target's state, and a
+    share of cross-entropy.
 
     Parameters
     ----------
@@ -113,14 +117,14 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     target : LanguageModel
         The frozen target.
     recipe : dict
-        With `starts` blocks a text, `unroll` steps on states of its own, `head_share`, the weight of cross-entropy,
-        and `state_share`, that of the distance, by default 1.
+        With `starts` blocks a text, `unroll` steps on states of its own, `head_share`, the weight
+        of cross-entropy, and `state_share`, that of the distance, by default 1.
 
     Returns
     -------
     callable
-        (tokens (b, m), states (b, m, 1, hidden), generator of the places, weight (b, m) of each place, by default all
-        the same) -> the loss.
+        (tokens (b, m), states (b, m, 1, hidden), generator of the places, weight (b, m) of each
+        place, by default all the same) -> the loss.
     """
     ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
 

@@ -1,7 +1,8 @@
-"""Heads: each draft of a block has a network of its own, which reads the target's state before the block and no draft.
+"""Heads: each draft of a block has a network of its own, which reads the target's state before the
+block and no draft.
 
-The state is that *before* the block's first known token, which nobody has read yet (see `_rollout`): head j is for the
-token j + 2 places after it. All heads end in the target's own head.
+The state is that *before* the block's first known token, which nobody has read yet (see
+`_rollout`): head j is for the token j + 2 places after it. All heads end in the target's own head.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def LAYERS(target: LanguageModel) -> tuple[int, ...]:
 
 
 class Heads(nn.Module):
-    """One residual block a draft: before + down(silu(up(before) + bias)), which begins as the target's own row.
+    """One residual block a draft: before + down(silu(up(before) + bias)), which begins as the
+    target's own row.
 
     Parameters
     ----------
@@ -91,8 +93,8 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     Returns
     -------
     callable
-        (tokens (b, m), states (b, m, 1, hidden), generator of the places, weight (b, m) of each place, by default all
-        the same) -> nats a token.
+        (tokens (b, m), states (b, m, 1, hidden), generator of the places, weight (b, m) of each
+        place, by default all the same) -> nats a token.
     """
     ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
 

@@ -46,7 +46,14 @@ def drafter(model: LanguageModel) -> Drafter:
     (3, 2)
     """
     rows = partial(_rows, model)
-    return Drafter((), partial(_start, model), partial(_along, rows), rows, stepwise=True, context=model.context)
+    return Drafter(
+        (),
+        start=partial(_start, model),
+        along=partial(_along, rows),
+        rows=rows,
+        stepwise=True,
+        context=model.context,
+    )
 
 
 def _start(
@@ -57,6 +64,7 @@ def _start(
     batch: int,
     mark: Callable[[str], None],
 ) -> LMDraft:
+    """Start the model on a batch of texts; ValueError if the target has another vocabulary."""
     if model.vocab_size != target.vocab_size:
         raise ValueError(
             f"the target has {target.vocab_size} tokens and the draft {model.vocab_size}: load them as a pair"
@@ -64,7 +72,14 @@ def _start(
     return LMDraft(model, warping, draw, batch, mark)
 
 
-def _rows(model: LanguageModel, target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Tensor:
+def _rows(
+    model: LanguageModel,
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    warping: Warping,
+) -> Tensor:
+    """The model's laws (T, V) at the positions of the text."""
     tokens = torch.tensor(prompt + text, device=model.device)
     logits = full_logits(model, readable(model, tokens[:-1]))[len(prompt) - 1 :]
     return probabilities(logits, warping, seen_along(target, prompt, text, warping))
@@ -78,5 +93,10 @@ def _along(
     gamma: int,
     warping: Warping,
 ) -> Along:
-    own = at(rows(target, prompt, text, warping), torch.tensor(text, device=target.device))
-    return Along(windows(own.double().cpu().numpy(), gamma), target_probabilities(target, prompt, text, warping))
+    """Probabilities of the text's tokens in blocks that start anywhere, from the laws along it.
+
+    Where a block starts does not matter to a model that reads the text by itself.
+    """
+    laws = rows(target, prompt, text, warping)
+    q = at(laws, torch.tensor(text, device=target.device)).double().cpu().numpy()
+    return Along(windows(q, gamma), target_probabilities(target, prompt, text, warping))

@@ -1,8 +1,10 @@
-"""A small Llama of its own that borrows the target's embedding and head through two maps of low rank.
+"""A small Llama of its own that borrows the target's embedding and head through two maps of low
+rank.
 
-Of a vocabulary of 49,152 tokens the tables would be most of such a model. Here E A' (A: width x hidden) is its
-embedding and H B' (B: width x hidden) its head, where E and H are the target's own: only A, B and the layers are
-shipped. It reads the text by itself, and is a language model like any other once the tables are made.
+Of a vocabulary of 49,152 tokens the tables would be most of such a model. Here E A' (A: width x
+hidden) is its embedding and H B' (B: width x hidden) its head, where E and H are the target's own:
+only A, B and the layers are shipped. It reads the text by itself, and is a language model like any
+other once the tables are made.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     "smollm2/lowrank": {"drafter": "lowrank", "width": 256, "heads": 4, "ffn": 704, "layers": 3, "steps": 5500}
     | _weights.SMOLLM2,
 }
-# Base of the rotations, and what is added to the variance in norms, as in Llama.
+# Base of the rotations by position, as in Llama.
 _ROPE_BASE = 10_000.0
+# A norm adds this to the mean square, as in Llama.
 _EPS = 1e-5
 
 
@@ -41,18 +44,21 @@ class Small(nn.Module):
     Parameters
     ----------
     hidden, width, heads, ffn, layers : int
-        Width of the target's states, of its own, attention heads, width inside the feed-forward part, layers.
+        Width of the target's states, of its own, attention heads, width inside the feed-forward
+        part, layers.
     """
 
     def __init__(self, hidden: int, width: int, heads: int, ffn: int, layers: int) -> None:
         super().__init__()
-        self.register_buffer("tokens", None)  # of its head; see `with_tokens`
+        # Tokens of its head; see `with_tokens`.
+        self.register_buffer("tokens", None)
         self.hidden, self.heads = hidden, heads
         self.read = nn.Parameter(torch.randn(width, hidden) * hidden**-0.5)
         self.write = nn.Parameter(torch.randn(width, hidden) * hidden**-0.5)
         self.norm = nn.Parameter(torch.ones(width))
 
         def matrices(rows: int, columns: int, scale: float) -> nn.ParameterList:
+            """One random matrix for each layer, its entries of this scale."""
             return nn.ParameterList([scale * torch.randn(rows, columns) for _ in range(layers)])
 
         # Residual branches begin small, so that the first steps are those of a bigram model.
@@ -71,7 +77,7 @@ def network(recipe: dict[str, Any]) -> Small:
 
 
 def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
-    """Return the layers of the target that it is trained on, -1 for the last: its laws are what is learned."""
+    """Return the layers of the target that it is trained on: the last, whose laws it learns."""
     return (-1,)
 
 
@@ -90,12 +96,18 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     Returns
     -------
     callable
-        (tokens (b, m), states (b, m, 1, hidden) of `reads`, a generator, weight (b, m) of each place, by default all
-        the same) -> nats a token.
+        (tokens (b, m), states (b, m, 1, hidden) of `reads`, a generator, weight (b, m) of each
+        place, by default all the same) -> nats a token.
     """
     ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
 
-    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
+    def loss(
+        tokens: Tensor,
+        states: Tensor,
+        rng: torch.Generator,
+        weight: Tensor | None = None,
+    ) -> Tensor:
+        """Cross-entropy of the model's laws with the target's along whole texts."""
         narrow = on_texts(net, ends, tokens)
         read = F.linear(narrow, net.get_parameter("write").T)
         return _rollout.crossed(ends, states[:, :, 0], read, weight)
@@ -104,48 +116,81 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
 
 
 def on_texts(net: Any, ends: Frozen, tokens: Tensor) -> Tensor:
-    """Return the last states (b, m, width) along whole texts (b, m), normed; differentiable."""
+    """Return the model's last states (b, m, width) along whole texts (b, m), normed.
+
+    They are differentiable in the parameters.
+    """
+    # The model with a table of embeddings that the parameters make.
     b, m = tokens.shape
     x = F.linear(F.embedding(tokens, ends.embedding), net.read)
     weights = _weights_of(net, x.reshape(b * m, -1), net.write, m, lambda w: w)
 
     # Each place is a token of its own, whose row of the table is its embedding.
     rows = torch.arange(b * m, device=tokens.device).view(b, m)
+
+    # Empty keys and values, and a mask under which no place sees a later one.
     size = (b, net.heads, m, weights.cos.shape[-1])
     seen = [(x.new_zeros(size), x.new_zeros(size)) for _ in weights.layers]
     mask = x.new_full((m, m), -torch.inf).triu_(1)[None, None]
-    return llama.forward(weights, seen, seen, llama.Place(weights.cos[:m], weights.sin[:m], mask), rows, m)
+    place = llama.Place(weights.cos[:m], weights.sin[:m], mask)
+    return llama.forward(weights, seen, seen, place, rows, m)
 
 
-def _weights_of(net: Any, embedding: Tensor, head: Tensor, context: int, packed: Callable[[Tensor], Tensor]) -> Weights:
-    """Return the model in the layout of the fast path, with these tables (ids, width) and (tokens, width)."""
-    kind = embedding
-    net = {name: w.to(kind) for name, w in net.named_parameters()} | {"heads": net.heads, "layers": len(net.qkv)}
+def _weights_of(
+    net: Any,
+    embedding: Tensor,
+    head: Tensor,
+    context: int,
+    packed: Callable[[Tensor], Tensor],
+) -> Weights:
+    """Return the model in the layout of the fast path.
+
+    Its tables are `embedding` (ids, width) and `head` (tokens, width), whose type all weights take.
+    """
+    # The parameters by name, and the parts of each layer; no part has a bias.
+    parts = {name: w.to(embedding) for name, w in net.named_parameters()}
     layers = [
         Layer(
-            net[f"norm_in.{i}"],
-            packed(net[f"qkv.{i}"]),
+            parts[f"norm_in.{i}"],
+            packed(parts[f"qkv.{i}"]),
             None,
-            packed(net[f"out.{i}"]),
+            packed(parts[f"out.{i}"]),
             None,
-            net[f"norm_mlp.{i}"],
-            packed(net[f"gate_up.{i}"]),
+            parts[f"norm_mlp.{i}"],
+            packed(parts[f"gate_up.{i}"]),
             None,
-            packed(net[f"down.{i}"]),
+            packed(parts[f"down.{i}"]),
             None,
         )
-        for i in range(net["layers"])
+        for i in range(len(net.qkv))
     ]
-    cos, sin = _rotations(context, len(net["norm"]) // net["heads"], kind)
-    return Weights(embedding, layers, net["norm"], head, None, _EPS, cos, sin, net["heads"], net["heads"])
+    cos, sin = _rotations(context, len(parts["norm"]) // net.heads, embedding)
+    return Weights(
+        embedding,
+        layers,
+        parts["norm"],
+        head,
+        None,
+        _EPS,
+        cos,
+        sin,
+        net.heads,
+        net.heads,
+    )
 
 
 def _rotations(context: int, width: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return cosines and sines (context, 1, width) of Llama's rotations, the first half of the sines negated."""
-    rates = _ROPE_BASE ** (-torch.arange(0, width, 2, device=like.device, dtype=torch.float64) / width)
+    """Return cosines and sines (context, 1, width) of Llama's rotations.
+
+    The first half of the sines is negated, so that a rotation is x cos + (x with its halves
+    swapped) sin.
+    """
+    pairs = torch.arange(0, width, 2, device=like.device, dtype=torch.float64)
+    rates = _ROPE_BASE ** (-pairs / width)
     angles = torch.arange(context, device=like.device, dtype=torch.float64)[:, None] * rates
     cos, sin = angles.cos(), angles.sin()
-    return torch.cat([cos, cos], -1)[:, None].to(like), torch.cat([-sin, sin], -1)[:, None].to(like)
+    both_cos, both_sin = torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
+    return both_cos[:, None].to(like), both_sin[:, None].to(like)
 
 
 def shipped(name: str) -> Small:
@@ -155,16 +200,20 @@ def shipped(name: str) -> Small:
 
 @torch.no_grad()
 def model_of(target: LanguageModel, net: nn.Module) -> LanguageModel:
-    """Return the language model that the network and the target's two tables make; parameters of `drafter`."""
+    """Return the language model that the network and the target's two tables make.
+
+    Parameters are those of `drafter`.
+    """
+    # The model's tables, from the target's and the two maps.
     ends = frozen(target, net.hidden, net.tokens)  # type: ignore[arg-type]
     read, write = (getattr(net, name).to(ends.head) for name in ("read", "write"))
     embedding, head = ends.embedding @ read.T, ends.head @ write.T
     context = len(weights_of(target).cos)
     weights = replace(_weights_of(net, embedding, pack(head), context, pack), head_bias=ends.bias)
 
+    # Bytes that a pass reads, and parameters: the tables borrowed from the target are not counted.
     matrices = [w for layer in weights.layers for w in layer if isinstance(w, Tensor)]
     size = sum(w.nbytes for w in [*matrices, weights.norm]) + head.nbytes
-    # The tables that are borrowed from the target are not counted.
     parameters = sum(w.numel() for w in net.parameters())
     model = replace(
         target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size, parameters=parameters

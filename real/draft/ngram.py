@@ -1,12 +1,13 @@
-"""STAND: what followed the last four to one tokens before, as a law: tables of n-grams that need no model.
+"""STAND: what followed the last four to one tokens before, as a law: tables of n-grams that need no
+model.
 
-A table maps an n-gram to the 10 largest probabilities of the target's law after it, averaged over its visits: after k
-of them, k/(k+1) of the old and 1/(k+1) of the new. A draft is drawn from the entry of the longest n-gram that is known,
-renormalised; where none is, the last token is drafted again. Beside each law a table averages the same law before
-warping: its confidence, which a controller reads. Where no n-gram is known, the confidence is that of an even law.
-Trajectories of one prompt share a table: `learn` takes in
-one that is finished. While a text is written, a copy of its own learns from its finished blocks, and never from what
-comes after them.
+A table maps an n-gram to the 10 largest probabilities of the target's law after it, averaged over
+its visits: after k of them, k/(k+1) of the old and 1/(k+1) of the new. A draft is drawn from the
+entry of the longest n-gram that is known, renormalised; where none is, the last token is drafted
+again. Beside each law a table averages the same law before warping: its confidence, which a
+controller reads. Where no n-gram is known, the confidence is that of an even law. Trajectories of
+one prompt share a table: `learn` takes in one that is finished. While a text is written, a copy of
+its own learns from its finished blocks, and never from what comes after them.
 """
 
 from __future__ import annotations
@@ -151,7 +152,10 @@ class Options(NamedTuple):
 
 
 class NGrams:
-    """Tables at work on a batch of texts, each with a copy of its own; see `real.decode.proposer.Proposer`."""
+    """Tables at work on a batch of texts, each with a copy of its own.
+
+    See `real.decode.proposer.Proposer`.
+    """
 
     def __init__(
         self,
@@ -168,7 +172,8 @@ class NGrams:
         self._tables: list[dict[Gram, Entry]] = [{} for _ in range(batch)]
         # Law and confidence of the token at each position.
         self._laws: list[dict[int, tuple[dict[int, float], dict[int, float]]]] = [{} for _ in range(batch)]
-        # Position of each text's first token after its prompt, and of its first token not yet learned.
+        # Position of each text's first token after its prompt, and of its first token not yet
+        # learned.
         self._first = [1] * batch
         self._learned = [1] * batch
 

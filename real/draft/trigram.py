@@ -1,7 +1,8 @@
 """Chimera: the last three tokens say what is near, one layer over the target's states what is far.
 
-A trigram encoder reads the three tokens that end at a step; one layer lets it look at the target's states before the
-block and at the block's own steps; the head reads the target's state before the block beside what the layer found.
+A trigram encoder reads the three tokens that end at a step; one layer lets it look at the target's
+states before the block and at the block's own steps; the head reads the target's state before the
+block beside what the layer found.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ class Trigram(nn.Module):
     Parameters
     ----------
     hidden, rank, inner, gated : int
-        Width of the target's states, inside the trigrams' residual block, of the layer's attention and of its gated
-        part.
+        Width of the target's states, inside the trigrams' residual block, of the layer's attention
+        and of its gated part.
     near, far : bool
-        Whether it reads the two tokens before the last, and whether it looks at the text: see `VARIANTS`.
+        Whether it reads the two tokens before the last, and whether it looks at the text: see
+        `VARIANTS`.
     """
 
     steps = None
@@ -74,7 +76,10 @@ class Trigram(nn.Module):
         return before[..., :0] if self.attention is None else self.attention.keys(rms(before))
 
     def step(self, j: int, three: Tensor, carried: Tensor, block_keys: list[Tensor], look: Look) -> _rollout.Step:
-        """Encode the trigram that ends at step j and let it attend; `carried` stays the state before the block."""
+        """Encode the trigram that ends at step j and let it attend.
+
+        `carried` stays the state before the block.
+        """
         last = three[..., 3 * self.hidden - self.read :]
         x = F.linear(last + F.linear(F.silu(F.linear(last, self.squeeze)), self.spread), self.encode)
         if self.attention is not None:

@@ -1,4 +1,4 @@
-"""What a model has read of a batch of sequences: it runs tokens, and takes them back."""
+"""The cache of a model: it runs tokens of a batch of sequences, and takes them back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Store(Protocol):
     """Keys and values of a batch of sequences."""
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
-        """Run tokens of some sequences at positions `start`, `start` + 1, ..., forgetting what was there.
+        """Run tokens of some sequences at positions `start`, `start` + 1, ..., and forget the old ones.
 
         Parameters
         ----------
@@ -37,7 +37,7 @@ class Store(Protocol):
 
 
 class Model(Protocol):
-    """What a cache asks of the model that reads, a `LanguageModel`."""
+    """The part of a `LanguageModel` that its cache uses."""
 
     @property
     def device(self) -> torch.device: ...
@@ -54,7 +54,7 @@ class Model(Protocol):
 
 
 class Cache:
-    """What a model has read of a batch of sequences, each with a length of its own.
+    """The tokens that a model has read of a batch of sequences, each with a length of its own.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class Cache:
         Parameters
         ----------
         tokens : Tensor, shape (b, m), int64
-            Token ids, m >= 1.  Ids are checked unless the tensor is on a GPU, where looking would cost a
-            synchronisation.
+            Token ids, m >= 1. Ids are checked unless the tensor is on a GPU, where looking would
+            cost a synchronisation.
         rows : int
             Number of last positions to return logits for, 0 <= rows <= m.
         which : list of int, optional
@@ -95,7 +95,8 @@ class Cache:
         Raises
         ------
         ValueError
-            Past the context, for an id that has no embedding, or for a bad `rows`; nothing is computed.
+            Past the context, for an id that has no embedding, or for a bad `rows`; nothing is
+            computed.
         """
         model = self._model
         which = list(range(len(self.lengths))) if which is None else which
@@ -106,7 +107,7 @@ class Cache:
         return fit_logits(logits, model.vocab_size)
 
     def states(self, tokens: Tensor, which: list[int], layers: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Read tokens after those stored, and tell what the model made of them inside.
+        """Read tokens after those stored, and return the model's hidden states of them, too.
 
         Parameters
         ----------
@@ -123,7 +124,8 @@ class Cache:
         Raises
         ------
         ValueError
-            As `forward`; for a model that is not on the fast path, no layer, or one that it does not have.
+            As `forward`; for a model that is not on the fast path, no layer, or one that it does
+            not have.
         """
         model = self._model
         if model.weights is None:
@@ -140,7 +142,7 @@ class Cache:
         return fit_logits(logits, model.vocab_size), states
 
     def _starts(self, tokens: Tensor, rows: int, which: list[int]) -> list[int]:
-        """Where these sequences stand, once it is clear that they can read these tokens."""
+        """The lengths of these sequences; ValueError if they cannot read these tokens."""
         model, (b, m) = self._model, tokens.shape
         if b != len(which):
             raise ValueError(f"forward of {b} rows of tokens, but {len(which)} sequences are to read them")
@@ -155,6 +157,7 @@ class Cache:
         return starts
 
     def _check_ids(self, tokens: list[list[int]], starts: list[int]) -> None:
+        """Refuse token ids that have no embedding."""
         limit = self._model.embeddings
         for start, row in zip(starts, tokens, strict=True):
             if min(row) < 0 or max(row) >= limit:
@@ -178,7 +181,7 @@ class Cache:
         sequence : int
             Which one.
         length : int
-            Positions to keep.  O(1): the next `forward` overwrites the others.
+            Positions to keep. O(1): the next `forward` overwrites the others.
 
         Raises
         ------
@@ -186,8 +189,7 @@ class Cache:
             If `length` is negative or more than the cache holds.
         """
         if not 0 <= length <= self.lengths[sequence]:
-            held = self.lengths[sequence]
-            raise ValueError(f"cannot roll back to length {length}: the cache holds {held} positions")
+            raise ValueError(f"cannot roll back to length {length}: the cache holds {self.lengths[sequence]} positions")
         self.lengths[sequence] = length
 
 
@@ -204,7 +206,8 @@ def fit_logits(logits: Tensor, vocab_size: int) -> Tensor:
     Returns
     -------
     Tensor, shape (..., vocab_size)
-        Cut, or padded with -inf, that is with probability zero; the same tensor if the width is right.
+        Cut, or padded with -inf, that is with probability zero; the same tensor if the width is
+        right.
     """
     missing = vocab_size - logits.shape[-1]
     if missing == 0:

@@ -8,15 +8,16 @@ from real.models.names import check_dtype
 
 
 def parse_device(name: str) -> str:
-    """A torch device that this machine has."""
+    """The name of a torch device; ValueError if this machine does not have it."""
     try:
-        torch.zeros(1, device=name).item()  # a device without values, such as meta, is none to run on
+        # A device without values, such as meta, cannot run a model.
+        torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
     return name
 
 
 def parse_dtype(name: str) -> torch.dtype:
-    """A float type by name."""
-    found: torch.dtype = getattr(torch, check_dtype(name))
-    return found
+    """The float type of this name."""
+    dtype: torch.dtype = getattr(torch, check_dtype(name))
+    return dtype

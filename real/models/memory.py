@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 
 _MEMINFO, _GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
-_CPU_REFUSALS = ("can't allocate memory", "not enough memory")  # the CPU allocator has no error type of its own
+# What errors of the CPU allocator say, which has no error type of its own.
+_CPU_REFUSALS = ("can't allocate memory", "not enough memory")
 
 
 def available_bytes(device: torch.device | str) -> int | None:
@@ -24,8 +25,8 @@ def available_bytes(device: torch.device | str) -> int | None:
     Returns
     -------
     int or None
-        On a GPU what is free or cached by torch, on a CPU what the system can give without swapping, at most the
-        container's limit; None where that is unknown.
+        On a GPU what is free or cached by torch, on a CPU what the system can give without
+        swapping, at most the container's limit; None where that is unknown.
 
     Examples
     --------
@@ -36,12 +37,15 @@ def available_bytes(device: torch.device | str) -> int | None:
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + cached
-    found = [_system_bytes(), _group_bytes()] if device.type == "cpu" else []
-    return min((n for n in found if n is not None), default=None)
+    limits = [_system_bytes(), _group_bytes()] if device.type == "cpu" else []
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _system_bytes() -> int | None:
-    """Linux: MemAvailable, which counts the page cache as free; free pages where it is not stated."""
+    """Bytes that the system can give, None if it does not say.
+
+    On Linux this is MemAvailable, which counts the page cache as free; elsewhere the free pages.
+    """
     try:
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -52,9 +56,12 @@ def _system_bytes() -> int | None:
 
 
 def _group_bytes() -> int | None:
+    """Bytes that are left of the container's limit; None without a limit."""
     try:
-        return int(_GROUP_LIMIT.read_text()) - int(_GROUP_LIMIT.with_name("memory.current").read_text())
-    except (OSError, ValueError):  # no such file, or "max"
+        used = int(_GROUP_LIMIT.with_name("memory.current").read_text())
+        return int(_GROUP_LIMIT.read_text()) - used
+    # There is no such file, or the limit is "max".
+    except (OSError, ValueError):
         return None
 
 

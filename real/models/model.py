@@ -1,7 +1,7 @@
 """Causal language models behind one small interface: a cache that runs tokens and takes them back.
 
-`from_hf` wraps a model in memory, `real.models.loading` reads one from files.  Llama-like models run on the path of
-`real.models.llama`, all others through their own Hugging Face forward.
+`from_hf` wraps a model in memory, `real.models.loading` reads one from files. Llama-like models run
+on the path of `real.models.llama`, all others through their own Hugging Face forward.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from real.models.cache import Cache, Store
 from real.models.names import check_rounding
 from real.models.weights import Weights, from_model, supports
 
-# Cache layers that can be rolled back. `DummyLayer`, which keeps nothing, came after transformers 5.17.
+# Cache layers that can be rolled back. `DummyLayer`, which keeps nothing, came after transformers
+# 5.17.
 _PLAIN_LAYERS = (DynamicLayer, getattr(cache_utils, "DummyLayer", DynamicLayer))
 _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -128,7 +129,7 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
     Parameters
     ----------
     model : PreTrainedModel
-        The model; put into evaluation mode.  On the fast path its weights are copied now.
+        The model; put into evaluation mode. On the fast path its weights are copied now.
     fast : bool
         False: run the model's own forward even where `real.models.llama` could.
 
@@ -140,16 +141,21 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
     Raises
     ------
     ValueError
-        For a dtype other than the four floats, a cache that cannot be rolled back, an unknown context.
+        For a dtype other than the four floats, a cache that cannot be rolled back, an unknown
+        context.
     """
+    # Refuse what cannot be run or taken back.
     name, config = type(model).__name__, model.config.get_text_config(decoder=True)
     if model.dtype not in _DTYPES:
         raise ValueError(f"{name} has dtype {model.dtype}; supported: float64, float32, bfloat16, float16")
     _refuse_unfit(name, model)
-    limits = (getattr(config, key, None) for key in ("max_position_embeddings", "max_seq_len", "seq_length"))
+    keys = ("max_position_embeddings", "max_seq_len", "seq_length")
+    limits = (getattr(config, key, None) for key in keys)
     context = next((limit for limit in limits if limit), None)
     if context is None:
         raise ValueError(f"{name}: its config states no max_position_embeddings, max_seq_len or seq_length")
+
+    # The fast path, or the model's own forward.
     model.eval()
     if fast and supports(model):
         weights = from_model(model)
@@ -157,15 +163,17 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
     else:
         weights = None
         new_store = partial(store.Generic, model)
+        # Read one token, so that a model that ignores its cache is refused now and not later.
         zero = torch.zeros(1, 1, dtype=torch.int64, device=model.device)
-        new_store(1).append(zero, [0], [0], 1)  # a model that ignores its cache is refused now, not later
+        new_store(1).append(zero, [0], [0], 1)
+
     embeddings = model.get_input_embeddings().num_embeddings
     sizes = (_weight_bytes(model), weights, sum(w.numel() for w in model.parameters()))
     return LanguageModel(config.vocab_size, context, model.dtype, model.device, embeddings, new_store, *sizes)
 
 
 def quantised(model: LanguageModel, kind: str) -> LanguageModel:
-    """Round the projections of a model's layers; embedding, norms, biases and head stay, and so does its dtype.
+    """Round the projections of a model's layers; all else stays as it is, and so does its dtype.
 
     Parameters
     ----------
@@ -182,7 +190,8 @@ def quantised(model: LanguageModel, kind: str) -> LanguageModel:
     Raises
     ------
     ValueError
-        An unknown kind; a model of another path, device or dtype, or with projections that the kernels cannot take.
+        An unknown kind; a model of another path, device or dtype, or with projections that the
+        kernels cannot take.
     """
     check_rounding(kind, str(model.device), str(model.dtype).removeprefix("torch."))
     if model.weights is None:
@@ -194,7 +203,10 @@ def quantised(model: LanguageModel, kind: str) -> LanguageModel:
 
 
 def _weight_bytes(model: Any) -> int:
-    """All but the embeddings, of which a token reads one row; tied ones are read whole as the head."""
+    """Bytes of all weights but the embeddings, of which a token reads one row.
+
+    Tied embeddings are counted: they are read whole as the head.
+    """
     tables = {m.weight.data_ptr() for m in model.modules() if isinstance(m, torch.nn.Embedding)}
     tables -= {model.get_output_embeddings().weight.data_ptr()}
     return sum(w.numel() * w.element_size() for w in model.parameters() if w.data_ptr() not in tables)
@@ -202,13 +214,18 @@ def _weight_bytes(model: Any) -> int:
 
 def _refuse_unfit(name: str, model: Any) -> None:
     """Refuse models that see later tokens, or whose past, once overwritten, is gone."""
+    # A model that is not causal is, for example, BERT unless it is configured as a decoder.
     causal = [module.is_causal for module in model.modules() if hasattr(module, "is_causal")]
-    if causal and not any(causal):  # for example BERT, unless configured as a decoder
+    if causal and not any(causal):
         raise ValueError(f"{name} is not causal: its attention sees later tokens")
-    # An allow-list: other layers call themselves croppable, but only until something was written over.
+
+    # Cache layers that are not on the list of `_PLAIN_LAYERS` are refused: others call themselves
+    # croppable, but only until something was written over.
     held = [x for x in store.whole_cache(model.config).layers if type(x) not in _PLAIN_LAYERS]
     if held or model._is_stateful:
         kinds = ", ".join(sorted({type(x).__name__ for x in held})) or "a state outside its cache"
-        states = not held or any(isinstance(x, LinearAttentionCacheLayerMixin) for x in held)
-        why = "a recurrent state, which every token overwrites" if states else "not plain keys and values of each token"
+        is_recurrent = not held or any(isinstance(x, LinearAttentionCacheLayerMixin) for x in held)
+        why = "not plain keys and values of each token"
+        if is_recurrent:
+            why = "a recurrent state, which every token overwrites"
         raise ValueError(f"{name} cannot be rolled back: it keeps {kinds}, {why}")

@@ -10,31 +10,39 @@ from specsim.base.unknown import unknown
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 WEIGHTS = ("int8", "int4")
-_QUANTISABLE = ("float32", "bfloat16")  # what the kernels of rounded weights compute in, on a CPU
-# SmolLM2 by name, the drafters that are shipped for it, and how the names of those begin that read the text alone.
+# The types in which the kernels of rounded weights compute, on a CPU.
+_QUANTISABLE = ("float32", "bfloat16")
+# The name of SmolLM2, and of the best drafter that is shipped for it.
 SMOLLM2 = "smollm2"
 BEST_DRAFT = f"{SMOLLM2}/lowrank"
 _SHIPPED = Path(__file__).parents[1] / "draft" / "weights" / SMOLLM2
+# How the names begin of drafters that read the text alone, which makes them draft models.
 _ARE_MODELS = ("lowrank", "exit_")
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 
 
 def check_dtype(name: str) -> str:
-    """Return the long name of a float type, from the long or the short one (bf16); ValueError for any other."""
+    """Return the long name of a float type, from the long or the short one (bf16).
+
+    ValueError for any other.
+    """
     if not isinstance(name, str) or long_name(name) not in DTYPES:
         raise unknown("dtype", name, DTYPES)
     return long_name(name)
 
 
 def parse_weights(name: str) -> str | None:
-    """Return the type that a target's projections are rounded to; None for "", which leaves them as they are."""
+    """Return the type that a target's projections are rounded to.
+
+    None for "", which leaves them as they are.
+    """
     if not isinstance(name, str) or (name and name not in WEIGHTS):
         raise ValueError(f"weights {' '.join(repr(name).split()):.60} is unknown; known: {', '.join(WEIGHTS)}")
     return name or None
 
 
 def check_rounding(weights: str, device: str, dtype: str) -> str | None:
-    """`parse_weights`, and ValueError where a device or dtype has no kernels for rounded weights."""
+    """Return `parse_weights`; ValueError where a device or dtype has no kernels for rounded weights."""
     kind = parse_weights(weights)
     if kind is not None and (device.partition(":")[0] != "cpu" or dtype not in _QUANTISABLE):
         raise ValueError(
@@ -45,7 +53,7 @@ def check_rounding(weights: str, device: str, dtype: str) -> str | None:
 
 
 def shipped_draft(place: str | os.PathLike[str]) -> str | None:
-    """Return the name of a draft model that is shipped for SmolLM2, as smollm2/lowrank; None for any other place.
+    """Return the name of a shipped draft model of SmolLM2, as smollm2/lowrank; None for another place.
 
     Raise ValueError for a name of this kind that is no draft model.
     """
@@ -70,11 +78,12 @@ def shipped_file(name: str) -> Path:
 
 
 def check_place(where: str | os.PathLike[str]) -> None:
-    """Refuse a place that can hold no model with its tokenizer: a directory, a GGUF file, or an id of the hub does.
+    """Refuse a place that is no directory with a model, no GGUF file and no id of the hub.
 
     Of directories only names are looked at, of a GGUF file its header; the hub is not asked.
     """
-    from real.models.gguf_names import gguf_path, readable_header  # here: it loads NumPy, which help does without
+    # Imported here: it loads NumPy, which help does without.
+    from real.models.gguf_names import gguf_path, readable_header
 
     name = os.fspath(where)
     if (file := gguf_path(name)) is not None:
@@ -92,28 +101,30 @@ def check_place(where: str | os.PathLike[str]) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """ValueError for a directory that holds no model, or pickled weights alone."""
-    found = sorted(entry.name for entry in folder.iterdir())
-    pickled = [name for name in found if name.startswith("pytorch_model") and name.endswith(".bin")]
-    safe = any(name.endswith(".safetensors") for name in found)
+    """Refuse a directory that holds no model, or pickled weights alone."""
+    files = sorted(entry.name for entry in folder.iterdir())
+    pickled = [name for name in files if name.startswith("pytorch_model") and name.endswith(".bin")]
+    safe = any(name.endswith(".safetensors") for name in files)
     if pickled and not safe:
         raise ValueError(f"{folder} holds {pickled[0]} but no *.safetensors; pickled weights are not loaded")
-    if not safe or "config.json" not in found:
-        listing = ", ".join(found) or "nothing"
+    if not safe or "config.json" not in files:
+        listing = ", ".join(files) or "nothing"
         raise ValueError(f"{folder} is no model: looked for config.json and *.safetensors, found {listing}")
 
 
 def check_tokenizer_files(folder: Path) -> None:
-    """ValueError for a directory without any file of a tokenizer."""
+    """Refuse a directory without any file of a tokenizer."""
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise ValueError(f"{folder} holds no tokenizer: looked for {', '.join(_TOKENIZER_FILES)}")
 
 
 def _cached(name: str) -> bool:
     """Whether the hub's cache holds a model of that name; some old ones have no owner."""
-    from huggingface_hub import try_to_load_from_cache  # here: a directory needs no hub
+    # Imported here: a directory needs no hub.
+    from huggingface_hub import try_to_load_from_cache
 
     try:
         return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except ValueError:  # no name that the hub could have
+    # The hub can have no such name.
+    except ValueError:
         return False

@@ -1,11 +1,12 @@
-"""Projections in few bits: whole numbers and a scale for each group of them, multiplied by torch's own CPU kernels.
+"""Projections in few bits: whole numbers and a scale for each group, multiplied by torch's kernels.
 
-Weights alone are quantised, to the nearest code, without data; int4 keeps the codes that a GGUF file has in Q4_0 or
-Q4_1. Activations are rounded to bfloat16 for a product, and
-so is what comes out: the kernels are fast in that type alone, twenty times slower in float32. A zero stays a zero, so
-that a widened model (see `real.models.widen`) keeps its function but for the codes of its own weights. A row of a
-product has the same bits whatever stands beside it; attention has not (1e-7 in float32), which now and then moves a
-number to the next bfloat16. So a near tie may fall otherwise in a block than in single steps, as with half types.
+Weights alone are quantised, to the nearest code, without data; int4 keeps the codes that a GGUF
+file has in Q4_0 or Q4_1. Activations are rounded to bfloat16 for a product, and so is what comes
+out: the kernels are fast in that type alone, twenty times slower in float32. A zero stays a zero,
+so that a widened model (see `real.models.widen`) keeps its function but for the codes of its own
+weights. A row of a product has the same bits whatever stands beside it; attention has not (1e-7 in
+float32), which now and then moves a number to the next bfloat16. So a near tie may fall otherwise
+in a block than in single steps, as with half types.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from torch import Tensor
 
 from real.models.names import parse_weights
 
-GROUP = 32  # columns that share a scale in int4, and of which the kernels want a whole number
-_ROWS = 16  # of which the int4 kernel wants a whole number
+# Columns that share a scale in int4; the kernels take multiples of it.
+GROUP = 32
+# The int4 kernel takes multiples of this number of rows.
+_ROWS = 16
+# The only type in which the kernels are fast.
 _HALF = torch.bfloat16
 _OPS: Any = torch.ops.aten
 
@@ -33,8 +37,8 @@ class Quantised:
     codes : Tensor
         As the kernel wants them: int8 (rows, columns), or two to a byte in an order of its own.
     scales : Tensor, bfloat16
-        int8: one a row (rows,). int4: (columns / GROUP, rows, 2), each with the offset of its group: a number is
-        code * scale + offset.
+        int8: one a row (rows,). int4: (columns / GROUP, rows, 2), each with the offset of its
+        group: a number is code * scale + offset.
     columns : int
         Numbers that it reads.
     """
@@ -49,7 +53,7 @@ class Quantised:
         return self.codes.nbytes + self.scales.nbytes
 
     def numel(self) -> int:
-        """Return how many numbers the matrix has, as a tensor says it."""
+        """Return how many numbers the matrix has, as `Tensor.numel` does."""
         rows = self.scales.shape[0] if self.codes.dtype == torch.int8 else self.scales.shape[1]
         return rows * self.columns
 
@@ -66,7 +70,7 @@ class Quantised:
         """The matrix that it stands for, exact in float32."""
         if self.codes.dtype == torch.int8:
             return self.codes * self.scales.float()[:, None]
-        # The kernel makes the codes themselves of the identity, where scales are 1 and offsets 0.
+        # With scales of 1 and offsets of 0 the product with the identity is the codes.
         unit = torch.zeros_like(self.scales)
         unit[..., 0] = 1
         codes = replace(self, scales=unit).product(torch.eye(self.columns)).T
@@ -82,15 +86,16 @@ def quantise(weight: Tensor, kind: str, name: str = "weight") -> Quantised:
     weight : Tensor, shape (rows, columns), float
         The projection, on a CPU, finite.
     kind : str
-        "int8": codes -127 to 127, a scale for each row. "int4": codes -8 to 7, a scale and an offset for each 32
-        columns of a row.
+        "int8": codes -127 to 127, a scale for each row. "int4": codes -8 to 7, a scale and an
+        offset for each 32 columns of a row.
     name : str
         What errors call it.
 
     Returns
     -------
     Quantised
-        Each number within half a step of its own, scales and offsets being rounded to bfloat16 first.
+        Each number within half a step of its own, scales and offsets being rounded to bfloat16
+        first.
 
     Raises
     ------
@@ -99,34 +104,42 @@ def quantise(weight: Tensor, kind: str, name: str = "weight") -> Quantised:
 
     Examples
     --------
-    >>> found = quantise(torch.linspace(-1, 1, 512).view(16, 32), "int8")
-    >>> found.nbytes, found.product(torch.ones(1, 32)).shape
+    >>> projection = quantise(torch.linspace(-1, 1, 512).view(16, 32), "int8")
+    >>> projection.nbytes, projection.product(torch.ones(1, 32)).shape
     (544, torch.Size([1, 16]))
     """
+    # Refuse shapes that the kernels cannot take.
     parse_weights(kind)
     rows, columns = weight.shape
     if columns % GROUP:
         raise ValueError(f"weights {kind}: {name} has {columns} columns, and the kernel takes multiples of {GROUP}")
     if kind == "int4" and rows % _ROWS:
         raise ValueError(f"weights {kind}: {name} has {rows} rows, and the kernel takes multiples of {_ROWS}")
+
+    # Eight bits: codes around 0, a scale for each row.
     exact = weight.float()
     if kind == "int8":
         scales = _scales(exact.abs().amax(1) / 127)
         codes = (exact / scales.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
         return Quantised(codes, scales, columns)
+
+    # Four bits: codes, scale and offset of each group, in the kernel's own order.
     groups = exact.view(rows, -1, GROUP)
     scales, offsets = _nearest(groups)
     codes = _codes(groups, scales, offsets).to(torch.int32).view(rows, columns)
     packed = _OPS._convert_weight_to_int4pack_for_cpu(codes + 8, 1)
-    return Quantised(packed, torch.stack([scales, offsets], -1).transpose(0, 1).contiguous(), columns)
+    both = torch.stack([scales, offsets], -1).transpose(0, 1).contiguous()
+    return Quantised(packed, both, columns)
 
 
 def _nearest(groups: Tensor) -> tuple[Tensor, Tensor]:
-    """Return scale and offset of each group (rows, n, 32) in four bits, whichever of three ways is nearest to it.
+    """Return scale and offset of each group (rows, n, 32) in four bits, by the nearest of three ways.
 
-    Codes lie around 0, with a scale of either sign, or between the extremes of the group. So a group of a GGUF file
-    keeps the codes that it has there: one of Q4_0 in the second way, one of Q4_1 in the third.
+    Codes lie around 0, with a scale of either sign, or between the extremes of the group. So a
+    group of a GGUF file keeps the codes that it has there: one of Q4_0 in the second way, one of
+    Q4_1 in the third.
     """
+    # Scale and offset of each way.
     low, high = groups.amin(-1), groups.amax(-1)
     around = _scales(torch.maximum(high / 7, low / -8))
     signed = _scales(torch.where(high > -low, high, low) / -8)
@@ -134,7 +147,8 @@ def _nearest(groups: Tensor) -> tuple[Tensor, Tensor]:
     none = torch.zeros_like(around)
     ways = [(around, none), (signed, none), (between, (low + 8 * between.float()).to(_HALF))]
 
-    # The second way must not cut the other extreme. A zero has to stay one, and between extremes there is none.
+    # The second way must not cut the other extreme. A zero has to stay a zero, and the third way
+    # has no code for it.
     errors = torch.stack([_error(groups, *way) for way in ways])
     errors[1, (groups / signed.float()[..., None]).amax(-1) > 7.5] = torch.inf
     errors[2, (groups == 0).any(-1)] = torch.inf

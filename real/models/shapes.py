@@ -19,7 +19,8 @@ from real.models.model import LanguageModel
 from real.models.weights import Layer, Weights, pack
 from specsim.base.unknown import unknown
 
-_THETA, _EPS = 500_000.0, 1e-5  # of Llama 3
+# Base of the rotations and what norms add to the mean square, as in Llama 3.
+_THETA, _EPS = 500_000.0, 1e-5
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Shape:
     qkv_bias: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no model."""
+        """Refuse sizes that make no model."""
         for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "context"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -77,30 +78,18 @@ class Shape:
 
     @property
     def head_width(self) -> int:
-        """Of one head."""
+        """The width of one head."""
         return self.hidden // self.heads if self.head_dim is None else self.head_dim
 
     @property
     def parameters(self) -> int:
         """Numbers in all weights; a tied head counts once."""
-        layer, outside = (sum(map(math.prod, sizes.values())) for sizes in (self._layer(), self._outside()))
-        return self.layers * layer + outside
+        layer, outside = self._layer(), self._outside()
+        return self.layers * _numbers(layer) + _numbers(outside)
 
     def kv_bytes_per_token(self, dtype: torch.dtype) -> int:
-        """Bytes that one position adds to the cache.
+        """Bytes that one position adds to the cache, over all layers, for keys and values of a type.
 
-        Parameters
-        ----------
-        dtype : torch.dtype
-            Of keys and values.
-
-        Returns
-        -------
-        int
-            Over all layers.
-
-        Examples
-        --------
         >>> SHAPES["llama-3.1-8b"].kv_bytes_per_token(torch.bfloat16)
         131072
         """
@@ -112,13 +101,17 @@ class Shape:
         Returns
         -------
         dict of str to tuple
-            By name, in the layout of `real.models.weights.Weights`; "head" is missing where it is tied.
+            By name, in the layout of `real.models.weights.Weights`; "head" is missing where it is
+            tied.
         """
-        layers = {f"layers.{i}.{name}": size for i in range(self.layers) for name, size in self._layer().items()}
+        layer = self._layer().items()
+        layers = {f"layers.{i}.{name}": size for i in range(self.layers) for name, size in layer}
         return self._outside() | layers
 
     def _layer(self) -> dict[str, tuple[int, ...]]:
-        queries, projected = self.heads * self.head_width, (self.heads + 2 * self.kv_heads) * self.head_width
+        """Sizes of the weights of one layer, by name."""
+        queries = self.heads * self.head_width
+        projected = (self.heads + 2 * self.kv_heads) * self.head_width
         return {
             "norm_in": (self.hidden,),
             "qkv": (projected, self.hidden),
@@ -130,11 +123,17 @@ class Shape:
         }
 
     def _outside(self) -> dict[str, tuple[int, ...]]:
+        """Sizes of the weights outside of layers, by name."""
         table = (self.vocab, self.hidden)
         return {"embedding": table, "norm": (self.hidden,), **({} if self.tied else {"head": table})}
 
 
-# Sizes of the first three: the models' published configurations.
+def _numbers(sizes: dict[str, tuple[int, ...]]) -> int:
+    """How many numbers tensors of these sizes hold."""
+    return sum(map(math.prod, sizes.values()))
+
+
+# The first three are the models' published configurations.
 SHAPES = {
     "llama-3.1-8b": Shape(32, 4096, 14336, heads=32, kv_heads=8, vocab=128256, context=131072),
     "llama-3.2-1b": Shape(16, 2048, 8192, heads=32, kv_heads=8, vocab=128256, context=131072, tied=True),
@@ -149,25 +148,8 @@ SHAPES = {
 
 
 def find_shape(name: str) -> Shape:
-    """Look a shape up.
+    """The shape of a name, a key of `SHAPES`; ValueError for an unknown name.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SHAPES`.
-
-    Returns
-    -------
-    Shape
-        The shape of that name.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name.
-
-    Examples
-    --------
     >>> find_shape("tiny").parameters
     5200
     """
@@ -179,7 +161,8 @@ def find_shape(name: str) -> Shape:
 def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device, seed: int = 0) -> LanguageModel:
     """Make a Llama with random weights on the fast path.
 
-    The cost is that of a trained model of this shape, rope scaling apart, which changes numbers only.
+    The cost is that of a trained model of this shape, rope scaling apart, which changes numbers
+    only.
 
     Parameters
     ----------
@@ -195,13 +178,14 @@ def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device
     Returns
     -------
     LanguageModel
-        Projections keep the variance of what they read, so that activations stay near 1 whatever the depth; logits
-        have a standard deviation near 2: neither flat nor one token.
+        Projections keep the variance of what they read, so that activations stay near 1 whatever
+        the depth; logits have a standard deviation near 2: neither flat nor one token.
 
     Raises
     ------
     ValueError
-        If the memory cannot suffice, before any is taken; names the largest tensor and the smallest change that fits.
+        If the memory cannot suffice, before any is taken; names the largest tensor and the smallest
+        change that fits.
 
     Examples
     --------
@@ -212,8 +196,9 @@ def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device
     device = torch.device(device)
     check_memory(_bytes(shape, dtype, device), device, partial(_what_fits, shape, dtype, device))
     generator = torch.Generator(device).manual_seed(seed)
-    made = {name: _draw(name, size, dtype, generator) for name, size in shape.tensors().items()}
-    weights = _weights(shape, made)
+    drawn = {name: _draw(name, size, dtype, generator) for name, size in shape.tensors().items()}
+    weights = _weights(shape, drawn)
+    # A pass over one token reads all weights but an embedding that is not the head, too.
     read = shape.parameters - (0 if shape.tied else shape.vocab * shape.hidden)
     return LanguageModel(
         vocab_size=shape.vocab,
@@ -228,28 +213,33 @@ def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device
 
 
 def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
+    """A random weight: ones in norms, else normal numbers whose scale keeps the input's variance."""
     weight = torch.empty(size, dtype=dtype, device=generator.device)
     if "norm" in name:
         return weight.fill_(1)
-    scale = 0.1 if len(size) == 1 else size[-1] ** -0.5 * (2 if name in ("embedding", "head") else 1)
-    weight.normal_(std=scale, generator=generator)
-    # Packed one by one: all at once, and the model would stand in memory twice.
-    return weight if len(size) == 1 or name == "embedding" else pack(weight)
+    if len(size) == 1:
+        return weight.normal_(std=0.1, generator=generator)
+    gain = 2 if name in ("embedding", "head") else 1
+    weight.normal_(std=size[-1] ** -0.5 * gain, generator=generator)
+    # Each is packed at once: if all were packed together, the model would stand in memory twice.
+    return weight if name == "embedding" else pack(weight)
 
 
-def _weights(shape: Shape, made: dict[str, Tensor]) -> Weights:
+def _weights(shape: Shape, drawn: dict[str, Tensor]) -> Weights:
+    """Drawn weights in the layout of the fast path."""
+    # Layers, whose biases are None where the shape has none.
     absent: dict[str, Any] = dict.fromkeys(("qkv_bias", "out_bias", "gate_up_bias", "down_bias"))
     layers = [
-        Layer(**{**absent, **{name: made[f"layers.{i}.{name}"] for name in shape._layer()}})
+        Layer(**{**absent, **{name: drawn[f"layers.{i}.{name}"] for name in shape._layer()}})
         for i in range(shape.layers)
     ]
-    embedding = made["embedding"]
-    head = pack(embedding) if shape.tied else made["head"]
+    embedding = drawn["embedding"]
+    head = pack(embedding) if shape.tied else drawn["head"]
     cos, sin = _rope(shape, embedding)
     return Weights(
         embedding=embedding,
         layers=layers,
-        norm=made["norm"],
+        norm=drawn["norm"],
         head=head,
         head_bias=None,
         eps=_EPS,
@@ -261,7 +251,7 @@ def _weights(shape: Shape, made: dict[str, Tensor]) -> Weights:
 
 
 def _rope(shape: Shape, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Tables (context, 1, head_dim) of the default scheme, in float32 first, as Hugging Face computes them."""
+    """Cosines and sines (context, 1, head_dim), in float32 first, as Hugging Face computes them."""
     positions = torch.arange(shape.context, dtype=torch.float32, device=like.device)
     steps = torch.arange(0, shape.head_width, 2, dtype=torch.float32, device=like.device) / shape.head_width
     angles = positions[:, None, None] * (1 / _THETA**steps)
@@ -270,7 +260,7 @@ def _rope(shape: Shape, like: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bytes(shape: Shape, dtype: torch.dtype, device: torch.device) -> dict[str, int]:
-    """Of every tensor held; on a CPU a tied head is packed apart from the embedding."""
+    """Bytes of every tensor held; on a CPU a tied head is packed apart from the embedding."""
     tables = dict.fromkeys(("rope.cos", "rope.sin"), (shape.context, shape.head_width))
     sizes: dict[str, tuple[int, ...]] = {**shape.tensors(), **tables}
     if device.type == "cpu":
@@ -279,16 +269,18 @@ def _bytes(shape: Shape, dtype: torch.dtype, device: torch.device) -> dict[str, 
 
 
 def _what_fits(shape: Shape, dtype: torch.dtype, device: torch.device, free: int) -> str:
-    """The smallest change: half precision for the whole model, else fewer layers, else both."""
+    """The smallest change that fits: half precision, else fewer layers, else both."""
     dtypes = [dtype] if dtype.itemsize <= 2 else [torch.bfloat16, dtype]
 
-    def total(layers: int, d: torch.dtype) -> int:
-        return sum(_bytes(replace(shape, layers=layers), d, device).values())
+    def total(layers: int, kind: torch.dtype) -> int:
+        """Bytes with this many layers, of this type."""
+        return sum(_bytes(replace(shape, layers=layers), kind, device).values())
 
     if total(shape.layers, dtypes[0]) <= free:
         return f"in {dtypes[0]} it would fit"
-    for d in reversed(dtypes):
-        layers = (free - total(1, d)) // (total(2, d) - total(1, d)) + 1
+    for kind in reversed(dtypes):
+        layers = (free - total(1, kind)) // (total(2, kind) - total(1, kind)) + 1
         if layers >= 1:
-            return f"{layers} of its {shape.layers} layers would fit" + ("" if d is dtype else f" in {d}")
+            suffix = "" if kind is dtype else f" in {kind}"
+            return f"{layers} of its {shape.layers} layers would fit{suffix}"
     return "no number of its layers would fit: take a smaller hidden size, vocab or context"

@@ -1,7 +1,8 @@
-"""Weights that are shipped: small files in bfloat16 or in six bits, each with the hash of the recipe that made it.
+"""Weights that are shipped: small files in bfloat16 or six bits, each with its recipe's hash.
 
-They are computed with in float32, or in whatever their model is turned into. Nothing is lost by bfloat16 that a test
-sees. In six bits a weight is a whole number from -31 to 31, and 32 neighbours of a row share a scale.
+Computations use them in float32, or in the type that their model is turned into. Rounding to
+bfloat16 changes nothing that a test sees. In six bits a weight is a whole number from -31 to 31, and 32 neighbours
+of a row share a scale.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from torch import Tensor, nn
 from specsim.base.files import write_bytes
 
 Module = TypeVar("Module", bound=nn.Module)
-# What the name of a matrix in six bits has behind it for its scales.
+# The scales of a matrix in six bits have its name with this ending.
 _SCALE = ".scale"
-# Weights that share a scale, the largest number of six bits, and the smallest scale, which float16 still has.
-_GROUP, _LARGEST, _SMALLEST = 32, 31, 1e-6
+# Weights that share a scale, and the largest whole number of a weight.
+_GROUP, _LARGEST = 32, 31
+# The smallest scale; float16 still has it.
+_SMALLEST = 1e-6
 # Bytes of a group.
 _BYTES = 24
 
@@ -34,12 +37,15 @@ def fingerprint(recipe: dict[str, Any]) -> str:
 
 
 def path_of(folder: Path, name: str) -> Path:
-    """Where the weights of a model are."""
+    """The path of a model's weights."""
     return folder / f"{name}.safetensors"
 
 
 def save(folder: Path, name: str, module: nn.Module, recipe: dict[str, Any]) -> None:
-    """Write a module's weights whole, or not at all; matrices in six bits where the recipe says so (`stored`)."""
+    """Write a module's weights; a write that fails leaves no file behind.
+
+    Matrices are stored in six bits where the recipe says so (`stored`).
+    """
     held: dict[str, Tensor] = {}
     for key, value in module.state_dict().items():
         weight = value.detach().cpu().contiguous()
@@ -70,7 +76,8 @@ def rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
     n = len(weight)
     groups = F.pad(weight.float(), (0, -weight.shape[1] % _GROUP)).reshape(n, -1, _GROUP)
     scale = (groups.abs().amax(2) / _LARGEST).clamp(min=_SMALLEST).to(torch.float16)
-    whole = (groups / scale.float()[..., None]).round().clamp(-_LARGEST, _LARGEST).to(torch.int64) + _LARGEST
+    whole = (groups / scale.float()[..., None]).round().clamp(-_LARGEST, _LARGEST)
+    whole = whole.to(torch.int64) + _LARGEST
 
     # Four numbers of six bits are 24, which are three bytes.
     a, b, c, d = whole.reshape(n, -1, 4).unbind(-1)
@@ -129,8 +136,10 @@ def load(folder: Path, name: str, module: Module, recipe: dict[str, Any], remedy
     Raises
     ------
     ValueError
-        There are no such weights, or another recipe made them, or the file is none; the line says how to make them.
+        There are no such weights, or another recipe made them, or the file is broken; the message
+        says how to make them.
     """
+    # Read the file, and the recipe that made it.
     path = path_of(folder, name)
     if not path.is_file():
         raise ValueError(f"weights of {name} are not there: {remedy}")

@@ -1,4 +1,4 @@
-"""Keys and values of a batch of sequences: preallocated tensors for `llama`, else the library's own cache."""
+"""Keys and values of a batch of sequences: tensors for `llama`, else the library's own cache."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from real.models import llama
 from real.models.memory import check_memory, explain_oom
 from real.models.weights import Weights
 
+# Positions for which room is made first; it doubles from there.
 _FIRST_CAPACITY = 256
-_Held = list[tuple[Tensor, Tensor]]  # keys and values of each layer
-_Where = tuple[_Held, _Held, llama.Place]  # as `llama.forward` takes them
+# Keys and values of each layer.
+_Held = list[tuple[Tensor, Tensor]]
+# The arguments `seen`, `new` and `place` of `llama.forward`.
+_Where = tuple[_Held, _Held, llama.Place]
 
 
 class Llama:
     """Keys and values of a batch of sequences.
 
-    It has no lengths of its own: `append` is told where to write, rows from there on are dead, and taking
-    tokens back is nothing but a smaller start in the next call.
+    It has no lengths of its own: `append` is told where to write, rows from there on are dead, and
+    taking tokens back is nothing but a smaller start in the next call.
 
     Parameters
     ----------
@@ -40,8 +43,10 @@ class Llama:
 
     def __init__(self, model: Weights, batch: int) -> None:
         self._model = model
-        # (keys or values, layer, sequence, head, position, head_dim); positions are added by doubling
-        self.kv = model.cos.new_empty(2, len(model.layers), batch, model.kv_heads, 0, model.cos.shape[-1])
+        # Axes: keys or values, layer, sequence, head, position, width of a head. There is no room
+        # for positions yet.
+        head_dim = model.cos.shape[-1]
+        self.kv = model.cos.new_empty(2, len(model.layers), batch, model.kv_heads, 0, head_dim)
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many positions, keeping what is there.
@@ -61,8 +66,10 @@ class Llama:
         what = f"keys and values of {batch} texts at {capacity} positions"
 
         def fit(free: int) -> str:
+            """How many positions, or texts, fit into `free` bytes."""
             positions, texts = capacity * free // size, batch * free // size
-            return f"{positions} positions a text would fit" + (f", or {texts} texts at a time" if texts else "")
+            fewer_texts = f", or {texts} texts at a time" if texts else ""
+            return f"{positions} positions a text would fit{fewer_texts}"
 
         check_memory({what: size}, old.device, fit)
         with explain_oom(what, "shorter texts, or fewer at a time"):
@@ -95,32 +102,45 @@ class Llama:
     def states(
         self, tokens: Tensor, which: list[int], starts: list[int], layers: tuple[int, ...]
     ) -> tuple[Tensor, Tensor]:
-        """Run tokens as `append` does; their logits (b, m, vocab), and states (b, m, len(layers), hidden)."""
+        """Run tokens as `append` does; return logits and states.
+
+        Logits have the shape (b, m, vocab), states (b, m, len(layers), hidden).
+        """
+        where = self._where(tokens, which, starts)
         with torch.inference_mode():
-            hidden, found = llama.states(self._model, *self._where(tokens, which, starts), tokens, layers)
-        # Outside of inference mode, so that whoever trains on them may.
-        return llama.linear(hidden, self._model.head, self._model.head_bias), torch.stack(found, 2)
+            hidden, states = llama.states(self._model, *where, tokens, layers)
+        # Outside of inference mode, so that a network can be trained on them.
+        logits = llama.linear(hidden, self._model.head, self._model.head_bias)
+        return logits, torch.stack(states, 2)
 
     def _where(self, tokens: Tensor, which: list[int], starts: list[int]) -> _Where:
-        """What the tokens may look at, where their own keys and values go, and their places."""
+        """The keys that tokens may look at, the places of their own keys, and rotations and mask."""
+        # Make room for their positions.
         end = max(starts) + tokens.shape[1]
         if end > self.kv.shape[4]:
             context = self._model.cos.shape[0]
             self.reserve(min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length())))
-        slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
-        return (self._aligned if slab else self._ragged)(tokens, which, starts, end)
+
+        # Neighbouring sequences at the same positions are one slab.
+        is_slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
+        locate = self._aligned if is_slab else self._ragged
+        return locate(tokens, which, starts, end)
 
     def _aligned(self, tokens: Tensor, which: list[int], starts: list[int], end: int) -> _Where:
+        """Return `_where` of a slab: neighbouring sequences, which all start at one position."""
         model, start, m = self._model, starts[0], tokens.shape[1]
         held = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
         # One query sees everything; of several, query i sees the positions up to start + i.
         mask = None if m == 1 else held.new_full((m, end), -torch.inf).triu_(start + 1)[None, None]
-        held_at = torch.arange(end, device=tokens.device)
-        near = mask if end <= (model.window or end) else llama.nearby(model, mask, held_at[None, start:], held_at)
+        near = mask
+        if model.window is not None and end > model.window:
+            held_at = torch.arange(end, device=tokens.device)
+            near = llama.nearby(model, mask, held_at[None, start:], held_at)
         place = llama.Place(model.cos[start:end], model.sin[start:end], mask, near=near)
         return layers(held), layers(held[..., start:, :]), place
 
     def _ragged(self, tokens: Tensor, which: list[int], starts: list[int], end: int) -> _Where:
+        """Return `_where` of sequences that start anywhere: their places are indexed."""
         device, m = tokens.device, tokens.shape[1]
         sequences = torch.tensor(which, device=device)[:, None]
         positions = torch.tensor(starts, device=device)[:, None] + torch.arange(m, device=device)
@@ -134,8 +154,9 @@ class Llama:
 class Generic:
     """Store of any Hugging Face model whose cache can be cropped: sequences run one after another.
 
-    Layers with a sliding or chunked window keep the whole text, too, where the library keeps the window only: a ring
-    that was written over cannot be taken back. The model's own masks hide what the window has left.
+    Layers with a sliding or chunked window keep the whole text, too, where the library keeps the
+    window only: a ring that was written over cannot be taken back. The model's own masks hide what
+    the window has left.
     """
 
     def __init__(self, model: Any, batch: int) -> None:
@@ -143,18 +164,29 @@ class Generic:
         self._caches = [whole_cache(model.config) for _ in range(batch)]
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
-        each = zip(tokens, which, starts, strict=True)
-        return torch.stack([self._one(row, self._caches[i], start, rows) for row, i, start in each])
+        """Run tokens and store what the model keeps of them, as `real.models.cache.Store` says."""
+        texts = zip(tokens, which, starts, strict=True)
+        return torch.stack(
+            [self._run(row, self._caches[i], start, rows) for row, i, start in texts],
+        )
 
     @torch.no_grad()
-    def _one(self, tokens: Tensor, cache: DynamicCache, start: int, rows: int) -> Tensor:
+    def _run(self, tokens: Tensor, cache: DynamicCache, start: int, rows: int) -> Tensor:
+        """Run the tokens of one sequence; return logits (rows, vocab)."""
         stale = cache.get_seq_length() - start
         if stale > 0:
             cache.crop(-stale)
-        # Positions are left to the model: it counts from the length of the cache, which is now `start`.
-        out = self._model(input_ids=tokens[None], past_key_values=cache, use_cache=True, logits_to_keep=max(rows, 1))
+        # Positions are left to the model: it counts from the length of the cache, which is now
+        # `start`.
+        out = self._model(
+            input_ids=tokens[None],
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=max(rows, 1),
+        )
         if cache.get_seq_length() != start + tokens.shape[0]:
-            raise ValueError(f"{type(self._model).__name__} does not keep its past in the cache it is given")
+            name = type(self._model).__name__
+            raise ValueError(f"{name} does not keep its past in the cache it is given")
         logits: Tensor = out.logits[0]
         return logits[logits.shape[0] - rows :]
 

@@ -1,4 +1,4 @@
-"""Weights of Llama, Qwen2, Qwen3 and Mistral in the layout of `real.models.llama`, and which models it runs."""
+"""Weights of Llama, Qwen2, Qwen3 and Mistral in the layout of `real.models.llama`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from real.models.quantised import Quantised, quantise
 
 Projection = Tensor | Quantised
 
+# Architectures that the fast path runs.
 _CLASSES = {"LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM"}
-_PACKED_FROM = 1 << 16  # entries; below, a call costs more than the layout saves
+# Entries from which on a projection is packed: below, a call costs more than the layout saves.
+_PACKED_FROM = 1 << 16
 _PROJECTIONS = ("qkv", "out", "gate_up", "down")
-_FIXED_ROPE = {"default", "linear", "llama3", "yarn"}  # frequencies do not depend on the sequence length
+# Kinds of rope whose frequencies do not depend on the sequence length.
+_FIXED_ROPE = {"default", "linear", "llama3", "yarn"}
 
 
 class Layer(NamedTuple):
@@ -31,8 +34,10 @@ class Layer(NamedTuple):
     gate_up_bias: Tensor | None
     down: Projection
     down_bias: Tensor | None
-    qk_norm: Tensor | None = None  # (query and key heads, head_dim)
-    windowed: bool = False  # whether it looks no further back than the model's window
+    # Scales (query and key heads, head_dim) of the norms of queries and keys.
+    qk_norm: Tensor | None = None
+    # Whether the layer looks no further back than the model's window.
+    windowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +80,24 @@ class Weights:
     window: int | None = None
 
     def packed(self) -> Weights:
-        """The same weights, projections in the layout of `pack`."""
-        changed: list[dict[str, Any]] = [{n: pack(getattr(layer, n)) for n in _PROJECTIONS} for layer in self.layers]
-        layers = [layer._replace(**new) for layer, new in zip(self.layers, changed, strict=True)]
+        """Return these weights with their projections in the layout of `pack`."""
+        layers = []
+        for layer in self.layers:
+            packed: dict[str, Any] = {name: pack(getattr(layer, name)) for name in _PROJECTIONS}
+            layers.append(layer._replace(**packed))
         return replace(self, layers=layers, head=pack(self.head))
 
     def quantised(self, kind: str) -> Weights:
-        """The same weights, projections of layers rounded to "int8" or "int4"; the head stays, as logits need it."""
+        """Return these weights with the projections of layers rounded to "int8" or "int4".
+
+        The head stays, as logits need it.
+        """
         layers = []
         for i, layer in enumerate(self.layers):
-            names = {name: f"{name} of layer {i}" for name in _PROJECTIONS}
-            new: dict[str, Any] = {n: quantise(plain(getattr(layer, n)), kind, told) for n, told in names.items()}
-            layers.append(layer._replace(**new))
+            rounded: dict[str, Any] = {
+                name: quantise(plain(getattr(layer, name)), kind, f"{name} of layer {i}") for name in _PROJECTIONS
+            }
+            layers.append(layer._replace(**rounded))
         return replace(self, layers=layers)
 
     def projection_bytes(self) -> int:
@@ -105,15 +116,16 @@ def supports(model: Any) -> bool:
     Returns
     -------
     bool
-        False for another architecture, activation, or rope whose frequencies change with the length, and for
-        projections that were replaced (quantised, adapted).
+        False for another architecture, activation, or rope whose frequencies change with the
+        length, and for projections that were replaced (quantised, adapted).
     """
     config = model.config
     if type(model).__name__ not in _CLASSES or config.hidden_act != "silu":
         return False
     if config.rope_parameters["rope_type"] not in _FIXED_ROPE:
         return False
-    projections = [module for name, module in model.named_modules() if name.endswith(("_proj", "lm_head"))]
+    ends = ("_proj", "lm_head")
+    projections = [module for name, module in model.named_modules() if name.endswith(ends)]
     return all(type(module) is nn.Linear for module in projections)
 
 
@@ -124,20 +136,26 @@ def _fused(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
 
 
 def _windowed(model: Any) -> list[bool]:
-    """Which layers have a window: all of a Mistral, of a Qwen those whose type says so, of a Llama none."""
+    """Whether each layer has a window.
+
+    All layers of a Mistral have one, those of a Qwen whose type says so, and none of a Llama.
+    """
     config, name = model.config, type(model).__name__
-    none = [False] * config.num_hidden_layers
     if name == "LlamaForCausalLM" or config.sliding_window is None:
-        return none
+        return [False] * config.num_hidden_layers
     if name == "MistralForCausalLM":
-        return [True for _ in none]
+        return [True] * config.num_hidden_layers
     return [kind == "sliding_attention" for kind in config.layer_types]
 
 
 def _layer(block: Any, heads: int, kv_heads: int, windowed: bool) -> Layer:
+    """The weights of one decoder layer of Hugging Face's."""
     attention, mlp = block.self_attn, block.mlp
-    norms = [getattr(attention, name).weight.detach() for name in ("q_norm", "k_norm") if hasattr(attention, name)]
-    counts = (heads, kv_heads)
+    # Scales of the norms of queries and keys, a row for each head, in models that have them.
+    qk_norm = None
+    if hasattr(attention, "q_norm"):
+        q_scale, k_scale = attention.q_norm.weight.detach(), attention.k_norm.weight.detach()
+        qk_norm = torch.cat([q_scale.expand(heads, -1), k_scale.expand(kv_heads, -1)])
     return Layer(
         block.input_layernorm.weight.detach(),
         *_fused(attention.q_proj, attention.k_proj, attention.v_proj),
@@ -145,7 +163,7 @@ def _layer(block: Any, heads: int, kv_heads: int, windowed: bool) -> Layer:
         block.post_attention_layernorm.weight.detach(),
         *_fused(mlp.gate_proj, mlp.up_proj),
         *_fused(mlp.down_proj),
-        torch.cat([norm.expand(n, -1) for norm, n in zip(norms, counts, strict=True)]) if norms else None,
+        qk_norm,
         windowed,
     )
 
@@ -157,18 +175,23 @@ def from_model(model: Any) -> Weights:
     Parameters
     ----------
     model : PreTrainedModel
-        A model for which `supports` is true.  Later changes to its projections are not seen here.
+        A model for which `supports` is true. Later changes to its projections are not seen here.
 
     Returns
     -------
     Weights
         Its weights, and the rope of every position as the model's own module computes it.
     """
+    # The rope of every position, the first half of the sines negated.
     config, decoder = model.config, model.model
     embedding = decoder.embed_tokens.weight.detach()
     positions = torch.arange(config.max_position_embeddings, device=embedding.device)
     cos, sin = (table[0, :, None] for table in decoder.rotary_emb(embedding, positions[None]))
-    heads, windowed = (config.num_attention_heads, config.num_key_value_heads), _windowed(model)
+    half = sin.shape[-1] // 2
+    signed_sin = torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)
+
+    heads = (config.num_attention_heads, config.num_key_value_heads)
+    windowed = _windowed(model)
     return Weights(
         embedding,
         [_layer(block, *heads, local) for block, local in zip(decoder.layers, windowed, strict=True)],
@@ -176,21 +199,22 @@ def from_model(model: Any) -> Weights:
         *_fused(model.lm_head),
         config.rms_norm_eps,
         cos.contiguous(),
-        torch.cat([-sin[..., : sin.shape[-1] // 2], sin[..., sin.shape[-1] // 2 :]], dim=-1),
+        signed_sin,
         *heads,
         config.sliding_window if any(windowed) else None,
     ).packed()
 
 
 def pack(weight: Tensor) -> Tensor:
-    """A projection in the layout that oneDNN runs fastest, where there is one; else as it is.
+    """A projection in the layout that oneDNN runs fastest, where there is such a layout.
 
-    On a CPU the ordinary layout reaches a third of the memory's speed on a few tokens, in bfloat16 as in float32, and
-    costs twice as much for two tokens as for one in float32: a slow baseline, and a wrong t(m).
+    On a CPU the ordinary layout reaches a third of the memory's speed on a few tokens, in bfloat16
+    as in float32, and costs twice as much for two tokens as for one in float32: a slow baseline,
+    and a wrong t(m).
     """
     ops, kind = torch.ops.mkldnn, weight.dtype
-    there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    if weight.device.type != "cpu" or weight.numel() < _PACKED_FROM or not there:
+    is_available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if weight.device.type != "cpu" or weight.numel() < _PACKED_FROM or not is_available:
         return weight
     if kind == torch.float32 or (kind == torch.bfloat16 and ops._is_mkldnn_bf16_supported()):
         packed: Tensor = ops._reorder_linear_weight(weight, None)
@@ -199,7 +223,7 @@ def pack(weight: Tensor) -> Tensor:
 
 
 def plain(weight: Projection) -> Tensor:
-    """A projection in the ordinary layout, for whoever needs more of it than `llama.linear`."""
+    """A projection in the ordinary layout, for other uses than `llama.linear`."""
     if isinstance(weight, Quantised):
         return weight.dense()
     return weight.to_dense() if weight.is_mkldnn else weight

@@ -1,12 +1,13 @@
 """Cost emulation: a small trained model padded to the cost of a large one, its function unchanged.
 
-Acceptance is then that of trained weights, and time that of a large model: every padded weight is read and multiplied.
-Such a model must be named for what it is, never by its number of parameters alone.
+Acceptance is then that of trained weights, and time that of a large model: every padded weight is
+read and multiplied. Such a model must be named for what it is, never by its number of parameters
+alone.
 
-How: hidden states are padded with zeros, and stay zero there.  An RMS norm over the longer vector divides by a smaller
-root mean square, which norm weights times sqrt(h / H) and eps times h / H undo.  New heads and feed-forward rows are
-random, the columns of `o_proj` and `down_proj` that would read them zero, as is all of both in new layers, which stand
-evenly among the old.
+How: hidden states are padded with zeros, and stay zero there. An RMS norm over the longer vector
+divides by a smaller root mean square, which norm weights times sqrt(h / H) and eps times h / H
+undo. New heads and feed-forward rows are random, the columns of `o_proj` and `down_proj` that would
+read them zero, as is all of both in new layers, which stand evenly among the old.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from real.models.memory import check_memory
 from real.models.shapes import Shape
 from real.models.weights import supports
 
+# Largest relative miss of the number of parameters.
 _TOLERANCE = 0.05
-_FFN = (2.75, 4.0)  # times hidden
-_INEXACT = 1.5  # what a scale that bfloat16 rounds may cost, in doublings of the depth
+# Smallest and largest width inside the feed-forward part, in multiples of hidden.
+_FFN = (2.75, 4.0)
+# A scale that bfloat16 rounds is as bad as a depth that is wrong by this many doublings.
+_INEXACT = 1.5
 
 
 def widen(model: Any, parameters: int, *, dtype: torch.dtype = torch.bfloat16, seed: int = 0) -> Any:
@@ -37,13 +41,13 @@ def widen(model: Any, parameters: int, *, dtype: torch.dtype = torch.bfloat16, s
     Parameters
     ----------
     model : LlamaForCausalLM
-        The small model; grouped heads and biases are kept as they are.  Not changed.
+        The small model; grouped heads and biases are kept as they are. Not changed.
     parameters : int
         Number of parameters wanted; met to 5 %.
     dtype : torch.dtype
-        Of the new weights.  In float32 and float64 the logits are the small model's to rounding.  In half precision
+        Of the new weights.  In float32 and float64 the logits are the small model's to rounding. In half precision
         they are its half-precision logits to rounding where H / h is a power of 4, which `wide_shape` prefers;
-        elsewhere each scaled norm weight is rounded once more.  Bundled target in bfloat16, mean total variation to
+        elsewhere each scaled norm weight is rounded once more. Bundled target in bfloat16, mean total variation to
         its float32 laws: 0.0061 as it is and at 1,024, 0.0066 at 384; to its own bfloat16 laws 0.0009 and 0.0084.
     seed : int
         Seeds the random weights.
@@ -56,7 +60,8 @@ def widen(model: Any, parameters: int, *, dtype: torch.dtype = torch.bfloat16, s
     Raises
     ------
     ValueError
-        If the model is no Llama, `parameters` is below its own number, no shape meets it, or memory cannot suffice.
+        If the model is no Llama, `parameters` is below its own number, no shape meets it, or memory
+        cannot suffice.
 
     Examples
     --------
@@ -68,16 +73,20 @@ def widen(model: Any, parameters: int, *, dtype: torch.dtype = torch.bfloat16, s
     """
     if type(model) is not LlamaForCausalLM or not supports(model):
         raise ValueError(f"{type(model).__name__} cannot be widened: only a Llama that real.models.llama supports can")
-    own = model.num_parameters()
-    if parameters < own:
-        raise ValueError(f"parameters must be at least {own:,}, the model's own, got {parameters:,}")
+    fewest = model.num_parameters()
+    if parameters < fewest:
+        raise ValueError(f"parameters must be at least {fewest:,}, the model's own, got {parameters:,}")
+
+    # The shape, if the memory suffices.
     shape = wide_shape(model.config, parameters)
     needed = {name: math.prod(size) * dtype.itemsize for name, size in shape.tensors().items()}
     check_memory(needed, model.device, lambda free: f"take at most {free // dtype.itemsize:,} parameters")
+
+    # A model without weights, then its weights one by one. The rotations' buffers are no weights.
     config = _config(model.config, shape, dtype)
     with torch.device("meta"):
         wide = LlamaForCausalLM(config)
-    wide.model.rotary_emb = type(model.model.rotary_emb)(config).to(model.device)  # its buffers are not weights
+    wide.model.rotary_emb = type(model.model.rotary_emb)(config).to(model.device)
     generator = torch.Generator(model.device).manual_seed(seed)
     wide.load_state_dict(dict(_weights(model, wide, dtype, generator)), assign=True)
     wide.generation_config = copy.deepcopy(model.generation_config)
@@ -85,7 +94,7 @@ def widen(model: Any, parameters: int, *, dtype: torch.dtype = torch.bfloat16, s
 
 
 def wide_shape(config: Any, parameters: int) -> Shape:
-    """Choose what to widen to: depth and width growing together, in shapes that scale exactly where there are some.
+    """Choose the shape to widen to: depth and width grow together, and scales are exact if possible.
 
     Parameters
     ----------
@@ -97,8 +106,9 @@ def wide_shape(config: Any, parameters: int) -> Shape:
     Returns
     -------
     Shape
-        Hidden and ffn multiples of 64 (of 256 from 2,048 on), ffn 2.75 to 4 times hidden (more only if the small
-        model's is), heads of the small model's width and grouping, about 16 (hidden / 1024)^(3/4) layers.
+        Hidden and ffn multiples of 64 (of 256 from 2,048 on), ffn 2.75 to 4 times hidden (more only
+        if the small model's is), heads of the small model's width and grouping, about 16 (hidden /
+        1024)^(3/4) layers.
 
     Raises
     ------
@@ -116,22 +126,25 @@ def wide_shape(config: Any, parameters: int) -> Shape:
     """
 
     def rank(shape: Shape) -> tuple[bool, float]:
+        """How bad a shape is; shapes that miss the number of parameters come last."""
         miss = abs(shape.parameters / parameters - 1)
+        if miss > _TOLERANCE:
+            return True, miss
         depth = abs(math.log2(shape.layers / (16 * (shape.hidden / 1024) ** 0.75)))
-        rounded = math.log2(shape.hidden / config.hidden_size) % 2 != 0
-        return miss > _TOLERANCE, miss if miss > _TOLERANCE else depth + _INEXACT * rounded + miss / _TOLERANCE / 2
+        is_rounded = math.log2(shape.hidden / config.hidden_size) % 2 != 0
+        return False, depth + _INEXACT * is_rounded + miss / _TOLERANCE / 2
 
-    found = min(_candidates(config, parameters), key=rank)
-    if rank(found)[0]:
+    best = min(_candidates(config, parameters), key=rank)
+    if rank(best)[0]:
         raise ValueError(
             f"no shape that holds the model is within 5 % of parameters {parameters:,}; the nearest has "
-            f"{found.parameters:,}"
+            f"{best.parameters:,}"
         )
-    return found
+    return best
 
 
 def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
-    """For each width and ffn the depth that comes nearest."""
+    """Yield for each width and ffn the shape with the depth that comes nearest."""
     old_ffn, old_layers = config.intermediate_size, config.num_hidden_layers
     for hidden in _sizes(config.hidden_size, 1 << 17):
         heads = _heads(config, hidden)
@@ -139,7 +152,8 @@ def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
             continue
         low = max(old_ffn, _FFN[0] * hidden)
         for ffn in _sizes(low, _FFN[1] * hidden):
-            one = Shape(
+            # The number of parameters is a constant and as much again for each layer.
+            single = Shape(
                 1,
                 hidden,
                 ffn,
@@ -150,21 +164,26 @@ def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
                 config.head_dim,
                 qkv_bias=config.attention_bias,
             )
-            first, layer = one.parameters, replace(one, layers=2).parameters - one.parameters
-            yield replace(one, layers=max(old_layers, 1 + round((parameters - first) / layer)))
-        if old_layers * 3 * hidden * low > 2 * parameters:  # too wide already
+            layer = replace(single, layers=2).parameters - single.parameters
+            layers = 1 + round((parameters - single.parameters) / layer)
+            yield replace(single, layers=max(old_layers, layers))
+        # Layers of this width have too many parameters already: wider ones are no candidates.
+        if old_layers * 3 * hidden * low > 2 * parameters:
             return
 
 
 def _sizes(low: float, high: float) -> Iterator[int]:
-    """Multiples of 64, from 2,048 on of 256: the first that is not below `low`, and what follows up to `high`."""
-    found = (n for n in count(64 * math.ceil(low / 64), 64) if n < 2048 or n % 256 == 0)
-    yield next(found)
-    yield from takewhile(lambda n: n <= high, found)
+    """Yield multiples of 64, from 2,048 on of 256: the first from `low` on, then those up to `high`."""
+    sizes = (n for n in count(64 * math.ceil(low / 64), 64) if n < 2048 or n % 256 == 0)
+    yield next(sizes)
+    yield from takewhile(lambda n: n <= high, sizes)
 
 
 def _heads(config: Any, hidden: int) -> int | None:
-    """Query heads in the old proportion; Hugging Face wants a divisor of hidden, grouping a multiple of the group."""
+    """The number of query heads nearest to the old proportion; None if there is none.
+
+    It divides `hidden`, as Hugging Face wants, and is a multiple of the heads that share keys.
+    """
     old = config.num_attention_heads
     group = old // config.num_key_value_heads
     possible = [n for n in range(group, hidden + 1, group) if hidden % n == 0 and n >= old]
@@ -172,8 +191,11 @@ def _heads(config: Any, hidden: int) -> int | None:
 
 
 def _config(old: Any, shape: Shape, dtype: torch.dtype) -> Any:
+    """The config of the wide model."""
     config = copy.deepcopy(old)
-    config.num_hidden_layers, config.hidden_size, config.intermediate_size = shape.layers, shape.hidden, shape.ffn
+    config.num_hidden_layers = shape.layers
+    config.hidden_size = shape.hidden
+    config.intermediate_size = shape.ffn
     config.num_attention_heads, config.num_key_value_heads = shape.heads, shape.kv_heads
     config.rms_norm_eps = old.rms_norm_eps * old.hidden_size / shape.hidden
     config.tie_word_embeddings, config.dtype = False, dtype
@@ -183,12 +205,16 @@ def _config(old: Any, shape: Shape, dtype: torch.dtype) -> Any:
 def _padded(
     name: str, size: torch.Size, old: Tensor | None, scale: float, dtype: torch.dtype, generator: torch.Generator
 ) -> Tensor:
-    """One weight: the old one in its corner, around it what its place asks for."""
+    """A weight with the old one in its corner.
+
+    Around the old weight stand the scale in norms, zeros in weights that write hidden states, and
+    random numbers in all others.
+    """
     weight = torch.zeros(size, dtype=dtype, device=generator.device)
     if "norm" in name:
         weight.fill_(scale)
         old = None if old is None else old.double() * scale
-    elif not any(part in name for part in ("embed_tokens", "o_proj", "down_proj")):  # those write hidden states
+    elif not any(part in name for part in ("embed_tokens", "o_proj", "down_proj")):
         weight.normal_(std=size[-1] ** -0.5, generator=generator)
     if old is not None:
         weight[tuple(slice(n) for n in old.shape)] = old
@@ -196,17 +222,22 @@ def _padded(
 
 
 def _weights(model: Any, wide: Any, dtype: torch.dtype, generator: torch.Generator) -> Iterator[tuple[str, Tensor]]:
-    """Weights of the wide model, old layer i of n standing in the middle of the i-th n-th of the new ones."""
-    olds, (few, many) = model.state_dict(), (m.config.num_hidden_layers for m in (model, wide))
+    """Yield the weights of the wide model by name.
+
+    Old layer i of n stands in the middle of the i-th of n equal parts of the new layers.
+    """
+    old_weights = model.state_dict()
+    few, many = model.config.num_hidden_layers, wide.config.num_hidden_layers
     scale = (model.config.hidden_size / wide.config.hidden_size) ** 0.5
+    # New layer -> the old layer that stands there.
     source = {(2 * i + 1) * many // (2 * few): i for i in range(few)}
     for name, empty in wide.state_dict().items():
         head, _, rest = name.partition("layers.")
         layer, _, rest = rest.partition(".")
         if not rest:
-            old = olds[name]
+            old = old_weights[name]
         elif int(layer) in source:
-            old = olds[f"{head}layers.{source[int(layer)]}.{rest}"]
+            old = old_weights[f"{head}layers.{source[int(layer)]}.{rest}"]
         else:
             old = None
         yield name, _padded(name, empty.shape, old, scale, dtype, generator)
