@@ -14,7 +14,7 @@ from specsim import discover
 from specsim.base import arrays, check
 from specsim.discover import Rule
 from specsim.trees import enumerate_beams, enumerate_trees
-from specsim.trees.drawn import count_trees, few_enough
+from specsim.trees.drawn_law import count_trees, few_enough
 from specsim.types import Array, Draws, Model, TokenTree
 from specsim.verify.lookup import step_argument, tree_rule
 

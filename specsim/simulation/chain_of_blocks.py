@@ -17,7 +17,7 @@ from specsim.simulation.decode_loop import Loop, Setup, setup
 from specsim.simulation.toys.long_run import MAX_STATES, long_run
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import Pair, draft_after, paired
-from specsim.trees import drawn as trees
+from specsim.trees import drawn_law as trees
 from specsim.trees.likeliest import Grown
 from specsim.types import Array, Model
 

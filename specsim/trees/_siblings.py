@@ -13,7 +13,10 @@ Counts = Callable[[Array], Draws]
 
 
 def _scheme(scheme: str, k: int) -> tuple[Any, bool]:
-    """The draft scheme that draws k siblings, and whether it draws a random number; ValueError if it cannot."""
+    """The draft scheme that draws k siblings, and whether it draws a random number of them.
+
+    Raises ValueError if the scheme cannot draw k siblings from one law.
+    """
     module = discover.find("draft", "iid" if scheme == "paths" else scheme)
     facts = discover.scheme_facts(module)
     if facts.per_draft or (facts.counts is not None and k not in facts.counts):
@@ -22,45 +25,47 @@ def _scheme(scheme: str, k: int) -> tuple[Any, bool]:
 
 
 def needs(scheme: str, k: int) -> int:
-    """Uniforms that k children take."""
+    """The number of uniforms that k children take."""
     if scheme == "deterministic":
         return 0
     scheme_module, random = _scheme(scheme, k)
     return int(scheme_module.uniforms(Draws(1, 0, k) if random else k))
 
 
-def _asked(scheme: str, q: Array, k: int, draws: Counts | None) -> tuple[Any, Any]:
-    """The scheme, and the count it is told: k, or the law of a number of draws at q."""
+def _scheme_and_count(scheme: str, q: Array, k: int, draws: Counts | None) -> tuple[Any, Any]:
+    """The scheme's module, and its argument for the number of draws: k, or the law of that number at q."""
     scheme_module, random = _scheme(scheme, k)
     if random != (draws is not None):
-        raise ValueError(f"scheme {scheme!r} {'needs' if random else 'takes no'} draws, the law of a number of draws")
+        use = "needs" if random else "takes no"
+        raise ValueError(f"scheme {scheme!r} {use} draws, the law of a number of draws")
+    # Where the shape has one place, one draw is made.
     if draws is not None and k == 1:
-        return scheme_module, Draws(1, 0, 1)  # one place is one draw
-    law = k if draws is None else draws(q)
-    if isinstance(law, Draws) and law.limit != k:
-        raise ValueError(f"draws has a limit of {law.limit} where the shape has {k} siblings")
-    return scheme_module, law
+        return scheme_module, Draws(1, 0, 1)
+    count = k if draws is None else draws(q)
+    if isinstance(count, Draws) and count.limit != k:
+        raise ValueError(f"draws has a limit of {count.limit} where the shape has {k} siblings")
+    return scheme_module, count
 
 
 def drawn(scheme: str, q: Array, u: Array, k: int, draws: Counts | None) -> Array:
-    """The children (..., k), -1 where there is none."""
+    """The k children (..., k) that the uniforms u draw from q; -1 at places that stay empty."""
     if scheme == "deterministic":
         return likeliest(q, k)
-    scheme_module, asked = _asked(scheme, q, k, draws)
-    return scheme_module.draw(q, u, asked)
+    scheme_module, count = _scheme_and_count(scheme, q, k, draws)
+    return scheme_module.draw(q, u, count)
 
 
 def probability(scheme: str, q: Array, drawn: Array, k: int, draws: Counts | None) -> Array:
-    """Probability (...) that they are drawn."""
+    """Probability (...) that these k children (..., k) are drawn from q."""
     if scheme == "deterministic":
         xp = array_namespace(q)
         return xp.where(xp.all(likeliest(q, k) == drawn, axis=-1), 1, 0)
-    scheme_module, asked = _asked(scheme, q, k, draws)
-    return scheme_module.probability(q, drawn, asked)
+    scheme_module, count = _scheme_and_count(scheme, q, k, draws)
+    return scheme_module.probability(q, drawn, count)
 
 
 def reported(scheme: str, q: Array, k: int) -> Array:
-    """The law of a first child."""
+    """The law that a first child is drawn from: q, or the point mass at the likeliest token."""
     return one_hot(likeliest(q, k)[..., 0], q) if scheme == "deterministic" else q
 
 
@@ -69,5 +74,6 @@ def likeliest(q: Array, k: int) -> Array:
     xp = array_namespace(q)
     order = xp.argsort(-q, axis=-1, stable=True)[..., :k]
     top = xp.where(xp.take_along_axis(q, order, axis=-1) > 0, order, -1)
-    beyond = [top[..., :1] * 0 - 1] * (k - top.shape[-1])
-    return xp.concat([top, *beyond], axis=-1) if beyond else top
+    # Places beyond the vocabulary stay empty, too.
+    empty_places = [top[..., :1] * 0 - 1] * (k - top.shape[-1])
+    return xp.concat([top, *empty_places], axis=-1) if empty_places else top

@@ -1,4 +1,10 @@
-"""The law of stochastic beams in rationals, by drawing whole sequences without replacement: for small vocabularies."""
+"""The law of stochastic beams in rationals, for small vocabularies.
+
+Method.      Draw whole sequences of full length without replacement, one after the other. Each
+             level takes the first W prefixes of its length, in the order in which they come up.
+             States that agree in their levels and in the sequences used are merged, so that the
+             program walks over states, not over orders.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +18,17 @@ from specsim.trees.beam import tree_of
 from specsim.trees.drawn import Drafted, law_after
 from specsim.types import Array, Model, TokenTree
 
-MAX_TEXTS = 2**12  # enumerated: seconds
+# Most texts to enumerate; so many take seconds.
+MAX_TEXTS = 2**12
 
 Path = tuple[int, ...]
 
 
 @np.errstate(under="ignore")
 def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) -> list[tuple[TokenTree, Array, Any]]:
-    """Every tree of `beam_tree` with its laws q and its probability, in the model's numbers, for small vocabularies.
+    """Every tree of `beam_tree` with its laws q and its probability, in the model's numbers.
 
-    Draws whole sequences without replacement until every level has its W prefixes: V^depth sequences at most.
+    Draws whole sequences without replacement until every level has its W prefixes: V^depth at most.
 
     Parameters
     ----------
@@ -48,10 +55,36 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
     >>> [(tree.tokens.tolist(), str(weight)) for tree, _, weight in every]
     [([0], '1/3'), ([1], '2/3')]
     """
-    width, depth = (
-        check.integer(width, "width", 1, limits.MAX_NODES),
-        check.integer(depth, "depth", 1, limits.MAX_NODES),
-    )
+    width = check.integer(width, "width", 1, limits.MAX_NODES)
+    depth = check.integer(depth, "depth", 1, limits.MAX_NODES)
+    laws, mass = _texts(model, depth, prefix)
+
+    # Prefixes that each level holds in the end, and the sequences of full length.
+    sizes = [min(width, sum(len(t) == length for t in mass)) for length in range(1, depth + 1)]
+    sequences = [t for t in mass if len(t) == depth]
+
+    # A state: the prefixes of each level so far, and the sequences drawn. All states of one round
+    # have as many sequences drawn.
+    done: dict[tuple[tuple[Path, ...], ...], Any] = {}
+    states: dict[tuple[Any, frozenset[Path]], Any] = {(((),) * depth, frozenset()): Fraction(1)}
+    while states:
+        before, states = states, {}
+        for (levels, used), weight in before.items():
+            if all(len(level) == size for level, size in zip(levels, sizes, strict=True)):
+                done[levels] = done.get(levels, 0) + weight
+                continue
+            # Draw the next sequence from those left, in proportion to their probability.
+            unused = [t for t in sequences if t not in used]
+            total = sum(mass[t] for t in unused)
+            for t in unused:
+                longer = tuple(_add(level, t[: i + 1], sizes[i]) for i, level in enumerate(levels))
+                state = (longer, used | {t})
+                states[state] = states.get(state, 0) + weight * mass[t] / total
+    return [(*_from_paths(levels, laws), weight) for levels, weight in done.items()]
+
+
+def _texts(model: Model, depth: int, prefix: Path) -> tuple[dict[Path, Array], dict[Path, Any]]:
+    """The law after every text of fewer than `depth` tokens, and the probability of every text."""
     laws: dict[Path, Array] = {(): law_after(model, prefix, ())}
     mass: dict[Path, Any] = {(): 1}
     for length in range(depth):
@@ -60,33 +93,20 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
         for text in [t for t in mass if len(t) == length]:
             laws[text] = law_after(model, (*prefix, *text), (), laws[()])
             mass |= {(*text, v): mass[text] * w for v, w in enumerate(laws[text]) if w > 0}
-    full = [min(width, sum(len(t) == length for t in mass)) for length in range(1, depth + 1)]
-    ends = [t for t in mass if len(t) == depth]
-    done: dict[tuple[tuple[Path, ...], ...], Any] = {}
-    states: dict[tuple[Any, frozenset[Path]], Any] = {(((),) * depth, frozenset()): Fraction(1)}
-    while states:  # as many sequences drawn in each
-        before, states = states, {}
-        for (levels, used), weight in before.items():
-            if all(len(kept) == size for kept, size in zip(levels, full, strict=True)):
-                done[levels] = done.get(levels, 0) + weight
-                continue
-            left = sum(mass[t] for t in ends if t not in used)
-            for t in (t for t in ends if t not in used):
-                state = (tuple(_add(kept, t[: i + 1], full[i]) for i, kept in enumerate(levels)), used | {t})
-                states[state] = states.get(state, 0) + weight * mass[t] / left
-    return [(*_from_paths(levels, laws), weight) for levels, weight in done.items()]
+    return laws, mass
 
 
-def _add(kept: tuple[Path, ...], text: Path, size: int) -> tuple[Path, ...]:
-    """The prefixes a level has kept, with one more if it is new and there is room."""
-    return kept if len(kept) == size or text in kept else (*kept, text)
+def _add(level: tuple[Path, ...], text: Path, size: int) -> tuple[Path, ...]:
+    """The prefixes of a level, with one more if it is new and there is room."""
+    return level if len(level) == size or text in level else (*level, text)
 
 
 def _from_paths(levels: tuple[tuple[Path, ...], ...], laws: dict[Path, Array]) -> Drafted:
-    before: tuple[Path, ...] = ((),)
+    """The tree whose levels hold these prefixes, with the laws that they were drawn from."""
+    above: tuple[Path, ...] = ((),)
     places, rows = [], []
-    for kept in levels:
-        rows.append([laws[t] for t in before])
-        places.append([(t[-1], before.index(t[:-1])) for t in kept])
-        before = kept
+    for level in levels:
+        rows.append([laws[t] for t in above])
+        places.append([(t[-1], above.index(t[:-1])) for t in level])
+        above = level
     return tree_of(places, rows)

@@ -1,12 +1,15 @@
-"""The best tree shape for known acceptance by rank, under a budget of nodes and levels, and under a clock.
+"""The best tree shape for known acceptance by rank, under a budget of nodes or under a clock.
 
-Model.       The k-th child tried at any node is the one kept with probability b_k, whatever the text: b_1 is the first
-             draft's acceptance, and sum b is the step's. A tree is worth F(root), F(x) = 1 + sum_k b_k F(child_k).
-Optimum.     T(m, l, k), the best of m nodes and at most l levels (root included) whose root has k children, is
-             max_y T(y, l, k-1) + b_k max_k' T(m-y, l-1, k'): the k-th subtree has m - y of the nodes.
+Model.       The k-th child tried at any node is the one kept with probability b_k, whatever the
+             text: b_1 is the first draft's acceptance, and sum b is the step's. A tree is worth
+             F(root), F(x) = 1 + sum_k b_k F(child_k).
+Optimum.     T(m, l, k), the best of m nodes and at most l levels (root included) whose root has k
+             children, is max_y T(y, l, k-1) + b_k max_k' T(m-y, l-1, k'): the k-th subtree has m -
+             y of the nodes.
 Cost.        O(n^2 L K) in inner loops of NumPy; without a limit on levels L = 1.
 Exact.       Fractions in, Fractions out.
-Paper.       Chen et al., Sequoia, arXiv:2402.12374, section 3.1 and 3.3 (their tree size counts the root; so does m).
+Paper.       Chen et al., Sequoia, arXiv:2402.12374, section 3.1 and 3.3 (their tree size counts the
+             root; so does m).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from specsim.base import check, limits
 from specsim.base.arrays import array_namespace
 from specsim.base.results import result
 from specsim.trees import topology
+from specsim.trees._shape_program import shape_parents, solve
 from specsim.types import Array
 
 
@@ -39,13 +43,6 @@ class TimedShape(NamedTuple):
     value: Any
     cycle_s: Any
     speedup: Any
-
-
-class _Table(NamedTuple):
-    best: Array  # (m, l): T*, negative where there is no such tree
-    children: Array  # (m, l): how many children the root of that tree has
-    split: Array  # (m, l, k): the y of T(m, l, k)
-    shift: int  # levels lost below the root: 0 where levels are not limited
 
 
 @np.errstate(under="ignore")
@@ -70,7 +67,8 @@ def tree_value(parents: Array, acceptance: Array) -> Array:
     Raises
     ------
     ValueError
-        The shape is no tree, a node has more than K children, or acceptance is negative or sums to more than 1.
+        The shape is no tree, a node has more than K children, or acceptance is negative or sums to
+        more than 1.
 
     References
     ----------
@@ -102,12 +100,14 @@ def sequoia_tree(acceptance: Array, *, nodes: int, depth: int | None = None) -> 
 
     .. math:: \max_{T : |T| \le N, \; \text{depth}(T) \le D} F_b(T)
 
-    Acceptance need not decrease with the rank. Where it does, the N largest path products are a tree, and the optimum.
+    Acceptance need not decrease with the rank. Where it does, the N largest path products are a
+    tree, and the optimum.
 
     Parameters
     ----------
     acceptance : array_like, shape (K,)
-        b: probability that the k-th child tried is the one kept; sums to at most 1. No node gets more than K children.
+        b: probability that the k-th child tried is the one kept; sums to at most 1. No node gets
+        more than K children.
     nodes : int
         Drafted tokens N at most, at least 1; the root is not counted.
     depth : int, optional
@@ -137,10 +137,10 @@ def sequoia_tree(acceptance: Array, *, nodes: int, depth: int | None = None) -> 
     """
     b, n = _row(acceptance), check.integer(nodes, "nodes", 1, limits.MAX_NODES)
     levels = None if depth is None else check.integer(depth, "depth", 1, limits.MAX_NODES) + 1
-    table = _solve(b, n + 1, None if levels is not None and levels > n else levels)
+    table = solve(b, n + 1, None if levels is not None and levels > n else levels)
     column = table.best.shape[1] - 1
     m = int(np.argmax(table.best[:, column]))
-    return Shape(_parents(table, m, column), _plain(table.best[m, column]))
+    return Shape(shape_parents(table, m, column), _plain(table.best[m, column]))
 
 
 @np.errstate(under="ignore")
@@ -156,23 +156,24 @@ def optimal_tree(
 
     .. math:: \min_{m, d} \; \frac{\sum_{l \le d} t_\text{draft}(l) + t(m) + o}{T^*(m, d)}
 
-    Up to m tokens are verified in one target pass, the root's among them, and d levels take d draft steps. Plain
-    decoding, m = 1, costs t(1) and is among the choices.
+    Up to m tokens are verified in one target pass, the root's among them, and d levels take d draft
+    steps. Plain decoding, m = 1, costs t(1) and is among the choices.
 
     Parameters
     ----------
     acceptance : array_like, shape (K,)
         As in `sequoia_tree`.
     draft_s : float or sequence
-        Seconds of one draft step, the same for every level, or one for each level in turn (which bounds the depth).
+        Seconds of one draft step, the same for every level, or one for each level in turn (which
+        bounds the depth).
     verify_s : mapping or sequence
-        t(m), seconds of a target pass over up to m tokens: {m: seconds} for the m to choose among, 1 included, or
-        t(1), t(2), ...
+        t(m), seconds of a target pass over up to m tokens: {m: seconds} for the m to choose among,
+        1 included, or t(1), t(2), ...
     depth : int
         Most levels below the root, at least 1.
     overhead_s : float
-        Everything else per cycle that drafts. The published search charges one draft step more than there are levels
-        below the root: overhead_s=draft_s is its rule.
+        Everything else per cycle that drafts. The published search charges one draft step more than
+        there are levels below the root: overhead_s=draft_s is its rule.
 
     Returns
     -------
@@ -182,8 +183,8 @@ def optimal_tree(
     Raises
     ------
     ValueError
-        As in `sequoia_tree`; depth is below 1, t(1) is missing, a time is not positive, or draft_s or overhead_s is
-        negative.
+        As in `sequoia_tree`; depth is below 1, t(1) is missing, a time is not positive, or draft_s
+        or overhead_s is negative.
 
     References
     ----------
@@ -197,6 +198,8 @@ def optimal_tree(
     """
     b, deepest = _row(acceptance), check.integer(depth, "depth", 1, limits.MAX_NODES)
     other = check.scalar(overhead_s, "overhead_s", "[0, inf)")
+
+    # Seconds of each draft step, and of a pass over m tokens for each m.
     if isinstance(draft_s, Sequence):
         deepest = min(deepest, len(draft_s))
         steps = [check.scalar(v, f"draft_s[{level}]", "[0, inf)") for level, v in enumerate(draft_s)]
@@ -206,20 +209,25 @@ def optimal_tree(
     times = {check.integer(m, "verify_s", 1): check.scalar(t, f"verify_s at {m} tokens", "(0, inf)") for m, t in pairs}
     if 1 not in times:
         raise ValueError("verify_s has no time for 1 token: t(1), a plain target step, is what speedup is relative to")
-    table = _solve(b, max(times), min(deepest, max(times) - 1) + 1)
+
+    # Begin with plain decoding, m = 1, and take what has more tokens per second; ties stay.
+    table = solve(b, max(times), min(deepest, max(times) - 1) + 1)
     best, cycle, cell = 1, times[1], (1, 0)
     for m, d in ((m, d) for m in sorted(times) for d in range(1, table.best.shape[1])):
         size = int(np.argmax(table.best[: m + 1, d]))
         value, cost = table.best[size, d], sum(steps[:d]) + times[m] + other
         if value * cycle > best * cost:
             best, cycle, cell = value, cost, (size, d)
-    return TimedShape(_parents(table, *cell), _plain(best), _plain(cycle), _plain(times[1] * best / cycle))
+    speedup = times[1] * best / cycle
+    return TimedShape(shape_parents(table, *cell), _plain(best), _plain(cycle), _plain(speedup))
 
 
 def _acceptance(acceptance: Array) -> Array:
+    """Acceptance by rank (..., K), checked: each row sums to at most 1."""
     b = check.real_values(acceptance, "acceptance", 0, 1)
     check.last_axis(b, "acceptance")
-    if check.concrete(b) and bool(array_namespace(b).any(array_namespace(b).sum(b, axis=-1) > 1 + check.TOLERANCE)):
+    xp = array_namespace(b)
+    if check.concrete(b) and bool(xp.any(xp.sum(b, axis=-1) > 1 + check.TOLERANCE)):
         raise ValueError(
             "acceptance sums to more than 1; entry k is the probability that the k-th child is the one kept"
         )
@@ -227,49 +235,11 @@ def _acceptance(acceptance: Array) -> Array:
 
 
 def _row(acceptance: Array) -> Array:
+    """Acceptance by rank as one NumPy row (K,), checked."""
     b = np.asarray(_acceptance(acceptance))
     if b.ndim != 1:
         raise ValueError(f"acceptance must be one row (K,), got shape {b.shape}")
     return b
-
-
-def _solve(b: Array, n: int, levels: int | None) -> _Table:
-    """T for every m <= n and l <= levels (one column, l unlimited, for None), m by m: all y, l and k at once.
-
-    Values are between 1 and n, so `never` stands for what does not exist and stays negative in any sum with a value:
-    no infinity, which Fractions lack, and which times b_k = 0 is no number.
-    """
-    columns, k, never, shift = levels or 1, len(b), -2 * n, 0 if levels is None else 1
-    value = np.full((n + 1, columns, k + 1), never, dtype=b.dtype)  # T(m, l, k)
-    added = np.full((n + 1, columns, k), never, dtype=b.dtype)  # b_k T*(m, l-1): what an m-node k-th subtree adds
-    split = np.zeros(value.shape, dtype=np.int32)
-    value[1, :, 0] = 1
-    added[1, shift:] = b
-    for m in range(2, n + 1):
-        total = value[1:m, :, :-1] + added[m - 1 : 0 : -1]
-        at = np.argmax(total, axis=0)
-        top = np.take_along_axis(total, at[None], axis=0)[0]
-        value[m, :, 1:] = np.where(top > 0, top, never)
-        split[m, :, 1:] = at + 1
-        best = value[m, : columns - shift].max(axis=-1)[:, None]
-        added[m, shift:] = np.where(best > 0, b * best, never)
-    return _Table(value.max(axis=-1), np.argmax(value, axis=-1), split, shift)
-
-
-def _parents(table: _Table, m: int, column: int) -> Array:
-    """The shape behind T*(m, l), level by level."""
-    parents: list[int] = []
-    queue = [(-1, m, column)]
-    for node, size, level in queue:
-        sizes = []
-        for k in range(int(table.children[size, level]), 0, -1):
-            left = int(table.split[size, level, k])
-            sizes.append(size - left)
-            size = left
-        for part in reversed(sizes):
-            queue.append((len(parents), part, level - table.shift))
-            parents.append(node)
-    return np.array(parents, dtype=np.int64)
 
 
 def _plain(value: Any) -> Any:

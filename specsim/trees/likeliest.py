@@ -1,14 +1,18 @@
-"""Deterministic trees of the likeliest texts: the best one by a heap, and EAGLE-2's, level by level.
+"""Deterministic trees of the likeliest texts: the best one by a heap, EAGLE-2's level by level.
 
-Law.         Nothing is drawn. A verifier draws from the target at every node and follows the child it hits, so a tree
-             is worth 1 + the sum over nodes of the probability `reach` that the target writes the node's text.
-Optimum.     With known reach, which never grows along a path, the N largest form a tree, and no tree of N nodes (within
-             the depth) is worth more. With the draft model's reach in place of the target's this is OPT-Tree, DySpec.
-EAGLE-2.     Expand the K best nodes of a level, each by its K likeliest tokens; at the end keep the N best of all that
-             were seen. Worth what the heap's tree is unless the beam drops a node that the heap keeps.
-Cost.        The heap calls the model at most N times, one after the other; EAGLE-2 depth times, K texts at once.
-Paper.       Li et al., EAGLE-2, arXiv:2406.16858; Wang et al., OPT-Tree, arXiv:2406.17276; Xiong et al., DySpec,
-             arXiv:2410.11744.
+Law.         Nothing is drawn. A verifier draws from the target at every node and follows the child
+             it hits, so a tree is worth 1 + the sum over nodes of the probability `reach` that the
+             target writes the node's text.
+Optimum.     With known reach, which never grows along a path, the N largest form a tree, and no
+             tree of N nodes (within the depth) is worth more. With the draft model's reach in place
+             of the target's this is OPT-Tree, DySpec.
+EAGLE-2.     Expand the K best nodes of a level, each by its K likeliest tokens; at the end keep the
+             N best of all that were seen. Worth what the heap's tree is unless the beam drops a
+             node that the heap keeps.
+Cost.        The heap calls the model at most N times, one after the other; EAGLE-2 depth times, K
+             texts at once.
+Paper.       Li et al., EAGLE-2, arXiv:2406.16858; Wang et al., OPT-Tree, arXiv:2406.17276; Xiong et
+             al., DySpec, arXiv:2410.11744.
 """
 
 from __future__ import annotations
@@ -28,9 +32,10 @@ Path = tuple[Any, ...]
 
 
 class Grown(NamedTuple):
-    """A deterministic tree; q, point masses (n+1, V) at first children; reach (n,), each text's probability.
+    """A deterministic tree; q (n+1, V), point masses at first children; reach (n,) of its texts.
 
-    1 + sum(reach) is the expected number of tokens per target call if the model that grew the tree is the target.
+    1 + sum(reach) is the expected number of tokens per target call if the model that grew the tree
+    is the target.
 
     >>> heap_tree(lambda text: np.array([0.6, 0.3, 0.1]), nodes=2).reach.round(2).tolist()
     [0.6, 0.36]
@@ -42,7 +47,9 @@ class Grown(NamedTuple):
 
 
 class _Node(NamedTuple):
-    parent: int  # in the list it is in; -1 for the root
+    """A candidate node: its parent's place in the list of nodes (-1: the root), text, probability."""
+
+    parent: int
     text: Path
     reach: Any
 
@@ -53,14 +60,16 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
 
     .. math:: \max_{T : |T| = N} \; 1 + \sum_{x \in T} \prod_{j \le |x|} m(x_j \mid x_{<j})
 
-    Exactly optimal for the model m that is given, among trees of at most `nodes` nodes and `depth` levels.
+    Exactly optimal for the model m that is given, among trees of at most `nodes` nodes and `depth`
+    levels.
 
     Parameters
     ----------
     model : callable
         Text, a tuple of token ids -> law of the next token, shape (V,), floats or Fractions.
     nodes : int
-        Drafted tokens N, at least 1; fewer are returned if no other text has a positive probability.
+        Drafted tokens N, at least 1; fewer are returned if no other text has a positive
+        probability.
     depth : int, optional
         Most levels below the root.
     prefix : tuple
@@ -86,37 +95,43 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
     >>> grown.tree.parents.tolist(), grown.tree.tokens.tolist(), float(1 + grown.reach.sum().round(4))
     ([-1, 0, -1, 1], [0, 0, 1, 0], 2.476)
     """
-    nodes, most = check.integer(nodes, "nodes", 1, limits.MAX_NODES), _limit(depth)
+    nodes, deepest = check.integer(nodes, "nodes", 1, limits.MAX_NODES), _limit(depth)
     root = law_after(model, prefix, ())
-    found: list[_Node] = []
-    below = [_likeliest(root, _Node(-1, (), 1), root.shape[-1])]  # children of the root, of node 0, ...
+    # Nodes of the tree, and the sorted children of the root, of node 0, ...
+    chosen: list[_Node] = []
+    below = [_likeliest(root, _Node(-1, (), 1), root.shape[-1])]
+    # The heap holds the likeliest child of each row that is not in the tree yet; of equals the
+    # one offered first comes first.
     heap: list[tuple[Any, int, int, int]] = []
     order = 0
 
     def offer(row: int, rank: int) -> None:
+        """Put the child of this rank below a row on the heap, if there is one."""
         nonlocal order
         if rank < len(below[row]):
             heapq.heappush(heap, (-below[row][rank].reach, order, row, rank))
             order += 1
 
     offer(0, 0)
-    while heap and len(found) < nodes:
+    while heap and len(chosen) < nodes:
+        # Take the likeliest candidate; its next sibling becomes one.
         _, _, row, rank = heapq.heappop(heap)
         node = below[row][rank]._replace(parent=row - 1)
-        found.append(node)
+        chosen.append(node)
         offer(row, rank + 1)
-        if len(node.text) < most and len(found) < nodes:
+        # So does its first child. The last node needs no call of the model.
+        if len(node.text) < deepest and len(chosen) < nodes:
             law = law_after(model, (*prefix, *node.text), (), root)
             below.append(_likeliest(law, node, law.shape[-1]))
         else:
             below.append([])
-        offer(len(found), 0)
-    return _grown(found, root)
+        offer(len(chosen), 0)
+    return _grown(chosen, root)
 
 
 @np.errstate(under="ignore")
 def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 59, prefix: Path = ()) -> Grown:
-    """EAGLE-2's dynamic tree: a beam of the likeliest texts, then the best nodes of all that were looked at.
+    """EAGLE-2's dynamic tree: a beam of the likeliest texts, then the best of all nodes seen.
 
     Parameters
     ----------
@@ -141,10 +156,8 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
     ValueError
         top_k, depth or nodes is below 1, or the model returns a row that is not a law.
 
-    References
-    ----------
-    Li et al. 2024, EAGLE-2, arXiv:2406.16858. The published code calls these defaults top_k=10, total_token=60 (the
-    root counts) and depth=7 (the first level does not).
+    References ---------- Li et al. 2024, EAGLE-2, arXiv:2406.16858. The published code calls these
+    defaults top_k=10, total_token=60 (the root counts) and depth=7 (the first level does not).
 
     Examples
     --------
@@ -156,6 +169,9 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
     depth = check.integer(depth, "depth", 1, limits.MAX_SUMMED)
     nodes = check.integer(nodes, "nodes", 1, limits.MAX_NODES)
     root = law_after(model, prefix, ())
+
+    # Look at the likeliest children of each node of the beam; the best of a level are the next
+    # beam.
     seen: list[_Node] = []
     beam = [(-1, _Node(-1, (), 1))]
     for level in range(depth):
@@ -163,44 +179,55 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
         for place, node in beam:
             law = law_after(model, (*prefix, *node.text), (), root) if level else root
             seen += [child._replace(parent=place) for child in _likeliest(law, node, top_k)]
-        beam = sorted(enumerate(seen[first:], start=first), key=lambda entry: -entry[1].reach)[:top_k]
-    kept = sorted(sorted(range(len(seen)), key=lambda i: -seen[i].reach)[:nodes])  # ties: the earlier, so parents stay
-    place_of = {-1: -1} | {old: new for new, old in enumerate(kept)}
-    return _grown([seen[i]._replace(parent=place_of[seen[i].parent]) for i in kept], root)
+        level_nodes = enumerate(seen[first:], start=first)
+        beam = sorted(level_nodes, key=lambda entry: -entry[1].reach)[:top_k]
+
+    # The best of all nodes seen; of equals the earlier is taken, so that parents stay.
+    by_reach = sorted(range(len(seen)), key=lambda i: -seen[i].reach)
+    chosen = sorted(by_reach[:nodes])
+    place_of = {-1: -1} | {old: new for new, old in enumerate(chosen)}
+    return _grown([seen[i]._replace(parent=place_of[seen[i].parent]) for i in chosen], root)
 
 
 def pruned(grown: Grown, nodes: int) -> Grown:
-    """The N likeliest nodes of a tree: what growing it for N nodes would have given, siblings in the same order.
+    """The N likeliest nodes of a tree, siblings in the same order: the tree grown for N nodes.
 
     >>> pruned(heap_tree(lambda text: np.array([0.6, 0.3, 0.1]), nodes=4), 2).tree.tokens.tolist()
     [0, 0]
     """
-    kept = np.sort(
-        np.argsort(-np.asarray(grown.reach), kind="stable")[: check.integer(nodes, "nodes", 0, limits.MAX_NODES)]
-    )
-    place = {-1: -1} | {int(old): new for new, old in enumerate(kept)}
-    tree, rows = grown.tree, np.concatenate([[0], kept + 1])
-    parents = np.array([place[int(parent)] for parent in tree.parents[kept]], dtype=np.int64)
-    short = TokenTree(parents, tree.tokens[kept], tree.depth[kept], tree.scheme)
-    return Grown(short, grown.q[rows], grown.reach[kept])
+    nodes = check.integer(nodes, "nodes", 0, limits.MAX_NODES)
+    # Numbers of the nodes that stay, in their old order; of equals the earlier stays.
+    chosen = np.sort(np.argsort(-np.asarray(grown.reach), kind="stable")[:nodes])
+    place = {-1: -1} | {int(old): new for new, old in enumerate(chosen)}
+    tree, rows = grown.tree, np.concatenate([[0], chosen + 1])
+    parents = np.array([place[int(parent)] for parent in tree.parents[chosen]], dtype=np.int64)
+    short = TokenTree(parents, tree.tokens[chosen], tree.depth[chosen], tree.scheme)
+    return Grown(short, grown.q[rows], grown.reach[chosen])
 
 
 def _limit(depth: int | None) -> float:
+    """Most levels of a tree: depth, checked, or infinity for None."""
     return float("inf") if depth is None else check.integer(depth, "depth", 1, limits.MAX_NODES)
 
 
 def _likeliest(law: Array, node: _Node, count: int) -> list[_Node]:
-    """The children of a node by decreasing probability, impossible ones left out."""
+    """The `count` likeliest children of a node by decreasing probability, without impossible ones."""
     order = array_namespace(law).argsort(-law, stable=True)[:count]
-    # never above the parent's, though a row may sum to 1 + 1e-6
+    # A text is never likelier than its beginning, though a row may sum to 1 + 1e-6.
     return [_Node(-1, (*node.text, int(v)), min(node.reach, node.reach * law[v])) for v in order if law[v] > 0]
 
 
-def _grown(found: list[_Node], root: Array) -> Grown:
+def _grown(nodes: list[_Node], root: Array) -> Grown:
+    """The tree of these nodes; `root`, the law after the prefix, gives V and the array library."""
     xp = array_namespace(root)
-    tokens = np.array([node.text[-1] for node in found], dtype=np.int64)
-    parents = np.array([node.parent for node in found], dtype=np.int64)
+    tokens = np.array([node.text[-1] for node in nodes], dtype=np.int64)
+    parents = np.array([node.parent for node in nodes], dtype=np.int64)
     tree = TokenTree(parents, xp.asarray(tokens), topology.depths(parents), "deterministic")
+
+    # After a leaf the row is the point mass at token 0: nothing is drawn there.
     first = [tokens[siblings[0]] if siblings else 0 for siblings in topology.children(parents)]
-    reach = xp.stack([1 * node.reach + 0 * root[0] for node in found]) if found else root[:0]
-    return Grown(tree, one_hot(xp.asarray(np.array(first)), root + xp.zeros((len(first), 1))), reach)
+    q = one_hot(xp.asarray(np.array(first)), root + xp.zeros((len(first), 1)))
+
+    # `0 * root[0]` gives reach 1 of a first node the type of the laws.
+    reach = xp.stack([1 * node.reach + 0 * root[0] for node in nodes]) if nodes else root[:0]
+    return Grown(tree, q, reach)

@@ -14,7 +14,13 @@ from specsim.types import Array, Model, TokenTree
 
 
 @np.errstate(under="ignore")
-def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, prefix: tuple[Any, ...] = ()) -> Array:
+def probability(
+    model: Model,
+    tree: TokenTree,
+    *,
+    draws: Counts | None = None,
+    prefix: tuple[Any, ...] = (),
+) -> Array:
     """Probability (...) that `draw_tree` draws these tokens, by the scheme named in the tree.
 
     Parameters
@@ -47,6 +53,8 @@ def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, p
     tokens, batch = validity.token_tree(tree).tokens, tuple(tree.tokens.shape[:-1])
     uniforms(tree.parents, tree.scheme)
     below = topology.children(tree.parents)
+
+    # The product over nodes of the probability of their children.
     result, texts = 1, [prefix] * len(below)
     for row, siblings in enumerate(below):
         if not siblings:
@@ -54,6 +62,7 @@ def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, p
         q = law_after(model, texts[row], batch)
         drawn = tokens[..., siblings]
         chance = _siblings.probability(tree.scheme, q, drawn, len(siblings), draws)
+        # Below an absent node nothing is drawn.
         if row:
             chance = array_namespace(tokens).where(tokens[..., row - 1] >= 0, chance, 1)
         result = result * chance

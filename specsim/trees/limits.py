@@ -1,14 +1,17 @@
-"""What no deterministic tree can beat: the tree of the target's own likeliest texts, and entropy.
+"""Bounds on deterministic trees: the tree of the target's own likeliest texts, and entropy.
 
-Value.       A deterministic tree is worth at most 1 + the sum over nodes of the target's probability of the node's
-             text, whatever lossless rule verifies it, and following the target's own draws attains that: given the
-             target's text, a rule keeps no node that is off it. So the target's heap tree is the optimum.
-Entropy.     Let every text of the tree go on to each of the V tokens. The (N+1)(V-1) + 1 ends are what one cycle can
-             emit; their entropy is at most the log of their number, and by the chain rule it is the sum over the root
-             and the nodes of (probability of the text) times (entropy of the next token). If that entropy is at least
-             mu everywhere, the value is at most log((N+1)(V-1) + 1) / mu. For i.i.d. tokens this is Tunstall's parsing.
-Paper.       Pankratov and Alistarh, arXiv:2512.11718, prove (mu + mu_2) log(N) / mu^2 + O(1), mu the expected entropy
-             and mu_2 the expected squared log-probability; Tunstall 1967, "Synthesis of noiseless compression codes".
+Value.       A deterministic tree is worth at most 1 + the sum over nodes of the target's
+             probability of the node's text, whatever lossless rule verifies it, and following the
+             target's own draws attains that: given the target's text, a rule keeps no node that is
+             off it. So the target's heap tree is the optimum.
+Entropy.     Let every text of the tree go on to each of the V tokens. The (N+1)(V-1) + 1 ends are
+             what one cycle can emit; their entropy is at most the log of their number, and by the
+             chain rule it is the sum over the root and the nodes of (probability of the text) times
+             (entropy of the next token). If that entropy is at least mu everywhere, the value is at
+             most log((N+1)(V-1) + 1) / mu. For i.i.d. tokens this is Tunstall's parsing.
+Paper.       Pankratov and Alistarh, arXiv:2512.11718, prove (mu + mu_2) log(N) / mu^2 + O(1), mu
+             the expected entropy and mu_2 the expected squared log-probability; Tunstall 1967,
+             "Synthesis of noiseless compression codes".
 """
 
 from __future__ import annotations
@@ -26,7 +29,13 @@ from specsim.types import Array, Model, TokenTree
 
 
 @np.errstate(under="ignore")
-def speed_of_light(target: Model | Array, *, nodes: int, depth: int | None = None, prefix: tuple[Any, ...] = ()) -> Any:
+def speed_of_light(
+    target: Model | Array,
+    *,
+    nodes: int,
+    depth: int | None = None,
+    prefix: tuple[Any, ...] = (),
+) -> Any:
     r"""Most tokens per target call that a deterministic tree of N nodes can be expected to give.
 
     .. math:: 1 + \max_{|T| = N} \sum_{x \in T} \prod_j p(x_j \mid x_{<j})
@@ -34,8 +43,8 @@ def speed_of_light(target: Model | Array, *, nodes: int, depth: int | None = Non
     Parameters
     ----------
     target : Model or array_like, shape (V,)
-        A function from a text (a tuple of token ids) to the next-token law; or one law, the same in every context.
-        Laws of Fractions keep the answer exact.
+        A function from a text (a tuple of token ids) to the next-token law; or one law, the same in
+        every context. Laws of Fractions keep the answer exact.
     nodes : int
         Drafted tokens N, at least 1.
     depth : int, optional
@@ -84,7 +93,8 @@ def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ..
     Returns
     -------
     number
-        1 + the sum over nodes of the target's probability of the node's text; a Fraction for Fractions.
+        1 + the sum over nodes of the target's probability of the node's text; a Fraction for
+        Fractions.
 
     Raises
     ------
@@ -99,16 +109,22 @@ def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ..
     """
     root = law_after(model, prefix, ())
     validity.check(tree, root.shape[-1])
+    # Texts of the root and the nodes, and the target's probability of each; absent nodes have 0.
     texts, reach = [prefix], [1]
     for parent, token in zip(np.asarray(tree.parents).tolist(), tree.tokens.tolist(), strict=True):
         above = texts[parent + 1]
         texts.append((*above, token))
-        reach.append(reach[parent + 1] * law_after(model, above, (), root)[token] if token >= 0 else 0)
+        if token >= 0:
+            reach.append(reach[parent + 1] * law_after(model, above, (), root)[token])
+        else:
+            reach.append(0)
     return sum(reach)
 
 
 def entropy_bound(entropy: float, *, vocab: int, nodes: int) -> float:
-    """log((N+1)(V-1) + 1) / mu: no deterministic tree of N nodes is worth more if every next token has entropy >= mu.
+    """log((N+1)(V-1) + 1) / mu, a bound on the value of deterministic trees of N nodes.
+
+    It holds if every next token has entropy mu or more.
 
     Parameters
     ----------
@@ -135,13 +151,15 @@ def entropy_bound(entropy: float, *, vocab: int, nodes: int) -> float:
     2.0
     """
     mu = float(check.scalar(entropy, "entropy", "(0, inf)"))
-    ends = (check.integer(nodes, "nodes", 0, limits.MAX_NODES) + 1) * (check.integer(vocab, "vocab", 2) - 1) + 1
+    nodes = check.integer(nodes, "nodes", 0, limits.MAX_NODES)
+    vocab = check.integer(vocab, "vocab", 2)
+    ends = (nodes + 1) * (vocab - 1) + 1
     return math.log(ends) / mu
 
 
 @np.errstate(under="ignore")
 def light_rate(law: Array) -> float:
-    """(mu + mu_2) / mu^2 of a target whose tokens are i.i.d.: Pankratov and Alistarh's tokens per unit of log N.
+    """(mu + mu_2) / mu^2 of i.i.d. tokens: Pankratov and Alistarh's tokens per unit of log N.
 
     Parameters
     ----------

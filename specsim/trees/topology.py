@@ -1,8 +1,8 @@
 """Shapes of token trees: which node hangs below which.
 
-A shape is an integer array parents (n,): node i hangs below node parents[i] < i, or below the root (the text so far)
-at -1. Siblings are tried in the order of their numbers. Rows of p and q, and of `children` and `mask`, number the root
-0 and node i as i + 1.
+A shape is an integer array parents (n,): node i hangs below node parents[i] < i, or below the root
+(the text so far) at -1. Siblings are tried in the order of their numbers. Rows of p and q, and of
+`children` and `mask`, number the root 0 and node i as i + 1.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from specsim.base import check as _check
 from specsim.base import limits as _limits
 from specsim.types import Array
 
-SCHEMES = ("paths", "beam", "deterministic")  # of whole trees; the others are draft schemes, node by node
-SIBLINGS = {"paths": "iid", "beam": "without_replacement"}  # how the children of one text are drawn there
-ONCE = ("deterministic", "beam")  # no two siblings are one token
-LAST_REPEATS = ("without_replacement", "greedy")  # only when the support of q is used up
+# Schemes of whole trees; all others are draft schemes, used node by node.
+SCHEMES = ("paths", "beam", "deterministic")
+# How the children of one text are drawn in a scheme of whole trees.
+SIBLINGS = {"paths": "iid", "beam": "without_replacement"}
+# Schemes in which siblings are distinct tokens.
+ONCE = ("deterministic", "beam")
+# Schemes in which siblings are distinct until the support of q is used up; then the last repeats.
+LAST_REPEATS = ("without_replacement", "greedy")
 
 
 def chain(gamma: int) -> Array:
@@ -75,15 +79,17 @@ def k_ary(branching: Sequence[int]) -> Array:
     level = [-1]
     for d, k in enumerate(branching):
         first = len(parents)
-        parents += np.repeat(level, _check.integer(k, f"branching[{d}]", 1, _limits.MAX_NODES)).tolist()
+        count = _check.integer(k, f"branching[{d}]", 1, _limits.MAX_NODES)
+        parents += np.repeat(level, count).tolist()
         level = list(range(first, len(parents)))
     return np.array(parents, dtype=np.int64)
 
 
 def paths(num_paths: int, gamma: int) -> Array:
-    """K separate paths of gamma nodes, one after the other: tokens (..., n) reshape to (..., num_paths, gamma).
+    """K separate paths of gamma nodes, one after the other.
 
-    Paths that begin alike stay apart here; a verifier of K paths merges them.
+    Tokens (..., n) reshape to (..., num_paths, gamma). Paths that begin alike stay apart here; a
+    verifier of K paths merges them.
 
     Parameters
     ----------
@@ -115,18 +121,20 @@ def paths(num_paths: int, gamma: int) -> Array:
 
 
 def shape(parents: Any, name: str = "parents") -> Array:
-    """Parents as an int64 array; ValueError or TypeError unless every node comes after its parent."""
-    found = np.asarray(parents)
-    found = found.astype(np.int64) if found.shape == (0,) else found
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        what = f"dtype {found.dtype} and shape {found.shape}" if found.ndim else repr(parents)
+    """Return parents as an int64 array; raise an error unless each node comes after its parent."""
+    array = np.asarray(parents)
+    # An empty list has no integers, but is the shape of a root alone.
+    if array.shape == (0,):
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        what = f"dtype {array.dtype} and shape {array.shape}" if array.ndim else repr(parents)
         raise TypeError(f"{name} must be a list of integers, got {what}")
-    found = found.astype(np.int64)
-    bad = np.flatnonzero((found < -1) | (found >= np.arange(len(found))))
+    array = array.astype(np.int64)
+    bad = np.flatnonzero((array < -1) | (array >= np.arange(len(array))))
     if bad.size:
         i = int(bad[0])
-        raise ValueError(f"{name}[{i}] is {found[i]}; a parent is an earlier node, or -1 for the root")
-    return found
+        raise ValueError(f"{name}[{i}] is {array[i]}; a parent is an earlier node, or -1 for the root")
+    return array
 
 
 def children(parents: Any) -> list[list[int]]:
@@ -152,9 +160,9 @@ def children(parents: Any) -> list[list[int]]:
     >>> children([-1, -1, 0])
     [[0, 1], [2], [], []]
     """
-    found = shape(parents)
-    below: list[list[int]] = [[] for _ in range(len(found) + 1)]
-    for node, parent in enumerate(found.tolist()):
+    parents = shape(parents)
+    below: list[list[int]] = [[] for _ in range(len(parents) + 1)]
+    for node, parent in enumerate(parents.tolist()):
         below[parent + 1].append(node)
     return below
 
@@ -240,11 +248,12 @@ def leaves(parents: Any) -> Array:
     >>> leaves([-1, -1, 0]).tolist()
     [1, 2]
     """
-    return np.array([node for node, below in enumerate(children(parents)[1:]) if not below], dtype=np.int64)
+    childless = [node for node, below in enumerate(children(parents)[1:]) if not below]
+    return np.array(childless, dtype=np.int64)
 
 
 def mask(parents: Any) -> Array:
-    """Attention mask (n+1, n+1): row i sees column j if j is i or an ancestor of i; the root is row 0.
+    """Attention mask (n+1, n+1): a row sees its own column and its ancestors'; the root is row 0.
 
     Parameters
     ----------
@@ -266,8 +275,8 @@ def mask(parents: Any) -> Array:
     >>> mask([-1, -1, 0]).astype(int).tolist()
     [[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]]
     """
-    found = shape(parents)
-    sees = np.eye(len(found) + 1, dtype=bool)
-    for row, parent in enumerate(found.tolist(), start=1):
+    parents = shape(parents)
+    sees = np.eye(len(parents) + 1, dtype=bool)
+    for row, parent in enumerate(parents.tolist(), start=1):
         sees[row] |= sees[parent + 1]
     return sees

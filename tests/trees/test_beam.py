@@ -166,10 +166,10 @@ def test_gumbel_sampler_draws_the_exact_law_of_trees(width: int) -> None:
 
 def test_without_conditioning_the_law_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fresh noise on every level forgets the parent's score: the check above sees it. So does unsorted noise."""
-    monkeypatch.setattr(beam, "_condition", lambda perturbed, score: perturbed)
+    monkeypatch.setattr(beam, "condition_maximum", lambda perturbed, score: perturbed)
     with pytest.raises(AssertionError, match="from the claimed law"):
         assert_law(*sampled_trees(2), false_alarm=1e-9)
-    monkeypatch.setattr(beam, "_condition", lambda perturbed, score: perturbed + score)
+    monkeypatch.setattr(beam, "condition_maximum", lambda perturbed, score: perturbed + score)
     with pytest.raises(AssertionError, match="from the claimed law"):
         assert_law(*sampled_trees(2), false_alarm=1e-9)
 
@@ -178,7 +178,7 @@ def test_conditioning_is_the_formula_and_stays_finite() -> None:
     """Against 60 digits to 1e-12; where exponentials overflow, and at the maximiser, the plain formula has no value."""
     rng = np.random.default_rng(0)
     perturbed, score = rng.normal(0, 5, (200, 4)), rng.normal(0, 5, (200, 1))
-    moved = beam._condition(perturbed, score)
+    moved = beam.condition_maximum(perturbed, score)
     with localcontext() as context:
         context.prec = 60
         for row, (bound,), found in zip(perturbed.tolist(), score.tolist(), moved.tolist(), strict=True):
@@ -187,7 +187,7 @@ def test_conditioning_is_the_formula_and_stays_finite() -> None:
             assert found == pytest.approx(wanted, abs=1e-12, rel=1e-12)
     assert (moved.max(axis=-1) == score[:, 0]).all()
     far, low = np.array([-900.0, -1000.0, -np.inf]), np.array([-2000.0])
-    found = beam._condition(far, low)
+    found = beam.condition_maximum(far, low)
     assert found[0] == -2000
     assert np.isfinite(found[:2]).all()
     assert found[2] == -np.inf
@@ -198,13 +198,13 @@ def test_conditioning_is_the_formula_and_stays_finite() -> None:
 
 def test_every_uniform_serves_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels that shared their noise would draw each tree of three levels and more with another probability."""
-    used, honest = list[Array](), beam._gumbel
+    used, honest = list[Array](), beam.gumbel_noise
 
     def gumbel(u: Array) -> Array:
         used.append(u.ravel())
         return honest(u)
 
-    monkeypatch.setattr(beam, "_gumbel", gumbel)
+    monkeypatch.setattr(beam, "gumbel_noise", gumbel)
     u = np.random.default_rng(0).random(trees.beam_uniforms(2, 4, 3))
     trees.beam_tree(lambda text: np.array([0.5, 0.3, 0.2]), u, width=2, depth=4)
     assert np.concatenate(used).tolist() == u.tolist()

@@ -23,7 +23,7 @@ from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
 from specsim.forking import rational
 from specsim.trees import _siblings
-from specsim.trees.drawn import count_trees
+from specsim.trees.drawn_law import count_trees
 from specsim.types import Draws
 
 Array = Any

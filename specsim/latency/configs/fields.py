@@ -200,7 +200,7 @@ def _has_content(name: str, value: Any) -> bool:
 
 
 def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str, str]:
-    """Return the fields of a config, its model's name, and a name for messages; ValueError for a file that cannot be read."""
+    """Return the fields of a config, its model's name, and a name for messages; ValueError for a bad file."""
     # A dict, a GGUF file, a folder or a file.
     if isinstance(config, dict):
         name = str(config.get("_name_or_path") or config.get("model_type") or "model")
