@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from specsim.base import check
-
 # The day that Llama 3's templates write, and their own default: a prompt must have the same tokens tomorrow.
 _DATE = "26 Jul 2024"
 # A text without control tokens, which shows what the template writes around it.
@@ -21,6 +19,8 @@ def has_template(tokenizer: Any) -> bool:
 def prompt_ids(tokenizer: Any, text: str, chat: bool) -> list[int]:
     """Return the tokens of a prompt: as it stands, or with `chat` those of `chat_ids`."""
     if not isinstance(chat, bool):
+        from specsim.base import check
+
         raise TypeError(f"chat must be True or False, got {check.shown(chat)}")
     return chat_ids(tokenizer, text) if chat else list(tokenizer(text)["input_ids"])
 

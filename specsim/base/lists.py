@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from specsim.base import check
-
 # The most numbers of a range such as 1-64.
 MOST_OF_A_RANGE = 4096
 
@@ -72,4 +70,7 @@ def number_in(text: str | None, where: str, allowed: str) -> float:
         value = float(text or "")
     except ValueError:
         raise ValueError(f"{where} is {text!r}, not a number") from None
+    # NumPy is loaded only here: help texts need none.
+    from specsim.base import check
+
     return float(check.scalar(value, where, allowed))

@@ -213,9 +213,7 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
         reports = _judge_subjects(options, module, subjects)
         if options.certificate is not None and draft is not None:
             held = certificate.write(options.certificate, draft, reports, options.false_alarm)
-            passed = all(judged.status == 0 for judged in reports)
-            verb, more = ("certifies", "") if passed else ("records the judgement of", ", and certifies nothing")
-            about = f"{verb} {certificate.listed(held.sources)}{more}"
+            about = certificate.purpose(held, passed=all(judged.status == 0 for judged in reports))
             _say(f"{options.certificate} {about}: {report.short(reports)}", options)
             _say(certificate.unknown_in(held), options)
     if options.junit is not None:
@@ -268,8 +266,7 @@ def _judge_subjects(options: Conform, module: Any, subjects: Any) -> list[Any]:
         unavailable = registry.unavailable(module, subjects)
         _say(report.text(unavailable), options)
         return [unavailable]
-    begun: set[str] = set()
-    shown: dict[str, str] = {}
+    begun, shown = set[str](), dict[str, str]()
 
     def begin(subject: Any, seconds: float) -> None:
         """Name a subject as its judgement begins, or begins again with time that others left."""

@@ -178,6 +178,17 @@ def unknown_in(held: Held) -> str:
     return f"not hashed: the code depends on {' and '.join(held.unhashed)}" if held.unhashed else ""
 
 
+def purpose(held: Held, *, passed: bool) -> str:
+    """Return what a certificate does for its files, in words: it certifies nothing that did not pass.
+
+    >>> purpose(Held([], [], [], {"mine.py": "ab"}, {}, []), passed=False)
+    'records the judgement of mine.py, and certifies nothing'
+    """
+    if passed:
+        return f"certifies {listed(held.sources)}"
+    return f"records the judgement of {listed(held.sources)}, and certifies nothing"
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names of files in words.
 

@@ -40,8 +40,9 @@ def engine_tree(ranks: Sequence[float], *, steps: int, top_k: int, tokens: int) 
         Ranks that are no probabilities or sum above 1, fewer than top_k ranks, or more tokens than
         the steps draft.
 
-    References ---------- Li et al. 2024, EAGLE-2, arXiv:2406.16858, section 4;
-    sgl-project/sglang#24054 (top-k + (steps - 1) top-k^2 nodes).
+    References
+    ----------
+    Li et al. 2024, EAGLE-2, arXiv:2406.16858, section 4; sgl-project/sglang#24054 (top-k + (steps - 1) top-k^2 nodes).
 
     Examples
     --------

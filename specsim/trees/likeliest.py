@@ -156,7 +156,9 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
     ValueError
         top_k, depth or nodes is below 1, or the model returns a row that is not a law.
 
-    References ---------- Li et al. 2024, EAGLE-2, arXiv:2406.16858. The published code calls these
+    References
+    ----------
+    Li et al. 2024, EAGLE-2, arXiv:2406.16858. The published code calls these
     defaults top_k=10, total_token=60 (the root counts) and depth=7 (the first level does not).
 
     Examples

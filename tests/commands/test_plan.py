@@ -50,13 +50,13 @@ def test_the_sentence_comes_first_and_every_assumption_is_printed() -> None:
     assert shown[0] == found["sentence"]
     assert shown[-len(found["assumptions"]) :] == [f"- {said}" for said in found["assumptions"]]
     assert shown[-len(found["assumptions"]) - 1].startswith("everything above is predicted; ")
-    assert shown[3].startswith("-----  -------  -----")
+    assert shown[4].startswith("-----  -------  -----")
     as_markdown = run(f"{words} --markdown").splitlines()
     assert as_markdown[3] == "| ---: " * 8 + "| ---: |"
     assert [[cell.strip() for cell in line.split("|")[1:4]] for line in as_markdown[4:10]] == [
-        line.split()[:3] for line in shown[4:10]
+        line.split()[:3] for line in shown[5:11]
     ]
-    rows = [line.split() for line in shown[4:10]]
+    rows = [line.split() for line in shown[5:11]]
     assert [(r[0], r[1], r[2]) for r in rows] == [
         (str(p["batch"]), str(p["context"]), str(p["gamma"] or "off")) for p in found["points"]
     ]
@@ -157,9 +157,12 @@ def test_the_longest_draft_is_said_to_be_so(tmp_path: Path) -> None:
         ),
         (
             f"--histogram {path} --max-gamma 3",
-            "3 drafts are the most tried (--max-gamma, --verify-cost): longer blocks may be faster",
+            "3 drafts are the most tried (--max-gamma, --verify-cost, --costs): longer blocks may be faster",
         ),
-        ("0.8 --max-gamma 8", "8 drafts are the most tried (--max-gamma, --verify-cost): longer blocks may be faster"),
+        (
+            "0.8 --max-gamma 8",
+            "8 drafts are the most tried (--max-gamma, --verify-cost, --costs): longer blocks may be faster",
+        ),
     ):
         assert as_json(f"{words} --cost-ratio 0.05")["notes"] == [note]
     assert as_json("0.8 --cost-ratio 0.05 --max-gamma 9")["notes"] == []

@@ -84,3 +84,18 @@ def test_every_node_of_a_wide_tree_is_tested_exactly(node: int, scheme: str) -> 
     verdict = found(run, "tree", scheme=scheme)
     assert (verdict.outcome, verdict.evidence) == ("convicted", "scripted")
     assert "tree [-1, -1, -1, 0, 0, 2, 3, 6]" in verdict.reach
+
+
+def test_what_refuses_the_longest_blocks_is_judged() -> None:
+    """It ended the judgement: of eight drafts there was nothing to compare."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        if len(drafts) > 6:
+            raise ValueError("at most six")
+        for i, x in enumerate(drafts):
+            if random.random() * q[i, x] >= p[i, x]:
+                return i, drawn(random, rest(p[i], q[i]))
+        return len(drafts), drawn(random, p[-1])
+
+    verdict = found(run)
+    assert (verdict.outcome, "raised ValueError: at most six" in verdict.reach) == ("lossless", True)

@@ -75,7 +75,7 @@ def _chain_table(answer: Answer) -> style.Table:
     speedups = [point.speedup for point in answer.points]
     speedup = _with_level("speedup", speedups, answer.level)
     head = ["batch", "context", "gamma", "tau", speedup, "draft,\nsteps", "verify,\nsteps"]
-    head += ["cycle, ms", "tokens/s"] if in_seconds else ["cycle, steps"]
+    head += ["cycle,\nms", "tokens\nper s"] if in_seconds else ["cycle, steps"]
 
     def row(point: Prediction) -> list[style.Cell]:
         """Return the cells of one point."""
