@@ -50,16 +50,24 @@ def _takes_vocabulary(trial: Trial, case: Case) -> bool:
     if vocab <= SMALL or trial.budget.left() <= 0 or findings.is_tried(vocab):
         return vocab not in findings.untaken
     findings.try_vocabulary(vocab)
-    # A first call of this size. An error that does not come again is the subject's: it depends on
-    # the run.
-    broken = _probed(trial, case)
+    broken = first_error(trial, case)
     if isinstance(broken, TooSlow):
         findings.note_slow(vocab, str(broken))
     elif broken is not None:
-        if _probed(trial, case) is None:
-            raise broken
         findings.exclude_vocabulary(vocab, str(broken))
     return vocab not in findings.untaken
+
+
+def first_error(trial: Trial, case: Case) -> Broken | None:
+    """Return what the first calls of a case raise, None if it is answered.
+
+    An error that does not come again depends on the run, so that it is the subject's: it is raised,
+    and so is a wrong answer.
+    """
+    broken = _probed(trial, case)
+    if broken is not None and not isinstance(broken, TooSlow) and _probed(trial, case) is None:
+        raise broken
+    return broken
 
 
 def _probed(trial: Trial, case: Case) -> Broken | None:
@@ -83,9 +91,12 @@ def _follows(trial: Trial, case: Case) -> bool:
     """Return whether there is an exact law of a case; where there was none, larger ones are not tried."""
     if not trial.findings.is_followed or trial.findings.is_unfollowed(case):
         return False
+    before = trial.caller.runs
     try:
         observe(trial, case)
     except OutOfTime:
+        # How many runs an unfinished law has depends on the machine, and they are no evidence.
+        trial.caller.reset_runs(before)
         trial.findings.note_unfollowed(case)
         return False
     return True

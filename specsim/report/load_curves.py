@@ -64,7 +64,8 @@ def _draw(axis: Any, panel: Panel) -> None:
     """Draw the curves of a panel, from the smallest load on."""
     order = sorted(range(len(panel.loads)), key=panel.loads.__getitem__)
     loads = [panel.loads[i] for i in order]
-    ends, ended = list[tuple[float, str, str]](), list[float]()
+    # The label of each line's end, and the load where it stands.
+    labels, label_loads = list[tuple[float, str, str]](), list[float]()
     for curve in panel.curves:
         points = [(panel.loads[i], value) for i in order if (value := curve.values[i]) is not None]
         if not points:
@@ -73,14 +74,14 @@ def _draw(axis: Any, panel: Panel) -> None:
         axis.plot(*zip(*points, strict=True), STYLES[curve.what], marker="o", markersize=3, color=colour)
         last_load, last = points[-1]
         name = curve.name if last_load == loads[-1] else f"{curve.name}, up to {last_load:g}"
-        ends.append((last, name, colour))
-        ended.append(last_load)
+        labels.append((last, name, colour))
+        label_loads.append(last_load)
 
     # Scales, whose ends are round; labels need to know them.
     _scale(axis, loads, [value for curve in panel.curves for value in curve.values if value is not None])
     axis.set(xlabel=panel.load, ylabel=panel.unit)
     axis.set_title(panel.title, fontsize=9)
-    pictures.label_ends(axis, ends, ended)
+    pictures.label_ends(axis, labels, label_loads)
 
 
 def _scale(axis: Any, loads: Sequence[float], values: Sequence[float]) -> None:
@@ -91,10 +92,10 @@ def _scale(axis: Any, loads: Sequence[float], values: Sequence[float]) -> None:
     axis.set(xscale="log", yscale="log", xlim=(loads[0] / margin, loads[-1] * margin))
     rounds = list(_rounds(min(values), max(values)))
     axis.set_ylim(rounds[0], rounds[-1])
-    for one, ticks in ((axis.xaxis, list(_apart(loads))), (axis.yaxis, rounds)):
-        one.set_major_locator(FixedLocator(ticks))
-        one.set_minor_locator(NullLocator())
-        one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    for scale, ticks in ((axis.xaxis, list(_apart(loads))), (axis.yaxis, rounds)):
+        scale.set_major_locator(FixedLocator(ticks))
+        scale.set_minor_locator(NullLocator())
+        scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.grid(axis="y", linewidth=0.3)
 
 

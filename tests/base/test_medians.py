@@ -12,7 +12,7 @@ from specsim.base.intervals import median_error
 
 
 def test_the_error_is_half_the_distance_of_two_samples_over_their_quantile() -> None:
-    """Of five samples the ends hold the median with probability 1 - 2 / 32; of ten, the second and the ninth."""
+    """The ends of five samples hold the median with probability 1 - 2 / 32; of ten, the second and the ninth do."""
     z = NormalDist().inv_cdf(1 - 1 / 32)
     assert median_error([3.0, 1.0, 2.0, 5.0, 4.0]) == pytest.approx(4 / (2 * z))
     z = NormalDist().inv_cdf(1 - 11 / 1024)
@@ -27,7 +27,7 @@ def test_few_or_equal_samples_show_no_error() -> None:
 
 @pytest.mark.parametrize("count", [3, 5, 8, 20])
 def test_intervals_of_a_ratio_cover(count: int) -> None:
-    """Of the ratio of two medians of log-normal times: at least 93 % of 2,000 draws, less three standard errors."""
+    """Intervals of ratios of two medians of log-normal times hold in 93 % of 2,000, less three standard errors."""
     rng = np.random.default_rng(count)
     draws = 2000
     covered = 0

@@ -194,9 +194,9 @@ def test_every_command_with_csv_is_tried() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_csv_has_the_numbers_of_json(name: str, folder: Path) -> None:
     known = set(numbers(json.loads(run(name, "--json"))))
-    found = tables(run(name, "--csv"))
-    assert found
-    assert [flaw for table in found for flaw in flaws(table, CASES[name], known)] == []
+    printed = tables(run(name, "--csv"))
+    assert printed
+    assert [flaw for table in printed for flaw in flaws(table, CASES[name], known)] == []
 
 
 @pytest.mark.parametrize(

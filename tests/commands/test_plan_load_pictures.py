@@ -50,10 +50,10 @@ def values(panel: Panel) -> dict[str, list[str]]:
 
 
 def test_curves_of_rates_are_the_numbers_of_the_table(panels: list[Any], tmp_path: Path) -> None:
-    said = run(f"{RATES} --csv --plot {tmp_path / 'x.png'}")
+    printed = run(f"{RATES} --csv --plot {tmp_path / 'x.png'}")
     first, last = panels[0]
     for panel, name in ((first, "to first token"), (last, "to last token")):
-        table = columns(said, **{"time, ms": name})
+        table = columns(printed, **{"time, ms": name})
         assert panel.loads == (40.0, 2.0)
         drawn = values(panel)
         for what in ("mean", "P50", "P99"):
@@ -62,15 +62,15 @@ def test_curves_of_rates_are_the_numbers_of_the_table(panels: list[Any], tmp_pat
 
 
 def test_curves_of_clients_are_the_numbers_of_the_tables(panels: list[Any], tmp_path: Path) -> None:
-    said = run(f"{LOOP} --csv --plot {tmp_path / 'x.png'}")
+    printed = run(f"{LOOP} --csv --plot {tmp_path / 'x.png'}")
     written, times = panels[0]
-    head, *rows = csv.reader(said.split("\n\n")[0].splitlines())
+    head, *rows = csv.reader(printed.split("\n\n")[0].splitlines())
     by_clients = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     assert written.loads == (1.0, 4.0)
     wanted = [by_clients[clients]["plain tokens/s"] for clients in ("1", "4")]
     assert values(written)["plain"] == wanted
     assert values(written)["with drafts"] == [by_clients[clients]["with drafts tokens/s"] for clients in ("1", "4")]
-    table = columns(said, **{"time, ms": "in all"})
+    table = columns(printed, **{"time, ms": "in all"})
     assert values(times)["with drafts P99"] == table["drafts P99"][::-1]
 
 

@@ -77,6 +77,16 @@ def test_independent_rows_of_a_wrong_law_have_a_wrong_law() -> None:
     assert "depend" not in "".join(words for _, words in found.values())
 
 
+@pytest.mark.parametrize(("how", "batches"), [({"group": 2}, 4), ({"lenience": 1.5}, 12)])
+def test_a_conviction_says_how_many_batches_it_looked_at(how: dict[str, Any], batches: int) -> None:
+    """More are looked at where rows may be alike by their law: 4 was said of 12."""
+    with pytest.raises(AssertionError) as error:
+        assert_lossless_batch(partial(padded, **how), sizes=(1,), properties=["batches"], budget=20)
+    report = error.value.__notes__[0]
+    assert f"Monte Carlo, {batches}000 runs" in report
+    assert f"counterexample: V=2, 1 draft, {batches} batches of 1000 equal rows" in report
+
+
 def test_independent_rows_that_are_right() -> None:
     assert assert_lossless_batch(padded, sizes=(1,), properties=["marginal", "batches"]).outcome == "lossless"
 

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from specsim.base import clock
-from specsim.conform import Report, Subject, Verdict, judge, judgement
+from specsim.conform import Report, Subject, Verdict, fitting, judge, judgement
 from specsim.conform.caller import Caller
+from specsim.conform.cases import Case
 from specsim.conform.evidence.shares import Share, divergence, excess, nats
 from specsim.conform.large_cases import EVEN, HALVES, MISSING, REFUSED, STEP, TURNS, Large, large, shares
 from specsim.conform.properties import larger
+from specsim.conform.standard_cases import standard
 from specsim.conform.subject_call import Answer
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial, begin
@@ -227,3 +229,18 @@ def test_the_largest_sizes_are_the_declared_ones_or_longer(kind: Any, facts: Any
     found = [one.case.words for one in large(Subject("it", kind, right, **facts))]
     assert found[2:] == words
     assert found[1].startswith("V=1000")
+
+
+def test_runs_of_an_unfinished_law_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many there are depends on the machine: the museum's table had another number under load."""
+    trial = begun(right)
+    case = next(case for case in standard(trial.subject) if case.exact_only)
+
+    def unfinished(trial: Trial, case: Case) -> None:
+        """Run out of time after 500 runs."""
+        trial.caller.reset_runs(trial.caller.runs + 500)
+        raise OutOfTime
+
+    monkeypatch.setattr(fitting, "observe", unfinished)
+    assert not fitting.takes(trial, case)
+    assert trial.caller.runs == 0

@@ -1,4 +1,4 @@
-"""What somebody reads who has judged nothing before: the line to write, the input that broke, sizes said once."""
+"""Words for somebody who has judged nothing before: the line to write, the input that broke, sizes said once."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def test_a_broken_call_is_shown_with_its_input() -> None:
     assert found.outcome == "broken"
     case = re.fullmatch(r"returned token 7, outside 0\.\.\d+ \((V=\d+, 1 draft)\)", found.words)
     assert case is not None, found.words
-    said = report.text(whole).splitlines()
-    at = said.index(f"input: {case[1]}")
-    assert [line.partition(" = ")[0] for line in said[at + 1 : at + 4]] == ["  p", "  q", "  drafts"]
-    assert said[at + 3] == "  drafts = [1]"
-    assert said[at + 4] == "mine: broken"
+    output = report.text(whole).splitlines()
+    at = output.index(f"input: {case[1]}")
+    assert [line.partition(" = ")[0] for line in output[at + 1 : at + 4]] == ["  p", "  q", "  drafts"]
+    assert output[at + 3] == "  drafts = [1]"
+    assert output[at + 4] == "mine: broken"
     assert "total variation" not in report.text(whole)
     assert f"Input of the call that broke in marginal: {case[1]}" in page([whole], {})
 
@@ -88,8 +88,8 @@ def test_a_certificate_certifies_what_passed(right: bool, tmp_path: Path) -> Non
     mine, held = written(tmp_path), tmp_path / "held.json"
     if right:
         mine.write_text(mine.read_text().replace("p=p)", "p=(p - q).clip(0) / (p - q).clip(0).sum())"))
-    status, said = conform(str(mine), "--property", "marginal", "--certificate", str(held))
-    (line,) = [line for line in said.splitlines() if line.startswith(str(held))]
+    status, output = conform(str(mine), "--property", "marginal", "--certificate", str(held))
+    (line,) = [line for line in output.splitlines() if line.startswith(str(held))]
     assert (status, "certifies mine.py: lossless" in line) == (0 if right else 1, right)
     if not right:
         assert " records the judgement of mine.py" in line
@@ -97,18 +97,18 @@ def test_a_certificate_certifies_what_passed(right: bool, tmp_path: Path) -> Non
 
 
 def test_sizes_that_several_properties_have_are_said_once() -> None:
-    """The same list once stood in each of their lines, and once more in the last."""
+    """One list of sizes once stood in each of their lines, and once more in the last."""
     reach = "V=3, 1 draft; V=5, 2 drafts"
     verdicts = [Verdict("m", name, "lossless", "scripted", reach, 9) for name in ("marginal", "joint", "bound")]
-    said = report.text(Report("m", (*verdicts, Verdict("m", "larger", "lossless", "Monte Carlo", "V=65, 2 drafts"))))
-    assert (said.count("V=3, 1 draft"), said.count(reach)) == (1, 1)
-    assert said.count("the sizes of marginal, up to V=5, 2 drafts") == 2
-    last = said.splitlines()[-1]
+    output = report.text(Report("m", (*verdicts, Verdict("m", "larger", "lossless", "Monte Carlo", "V=65, 2 drafts"))))
+    assert (output.count("V=3, 1 draft"), output.count(reach)) == (1, 1)
+    assert output.count("the sizes of marginal, up to V=5, 2 drafts") == 2
+    last = output.splitlines()[-1]
     assert last == "m: lossless where tried (scripted up to V=5, 2 drafts; Monte Carlo up to V=65, 2 drafts)"
 
 
 def test_the_command_says_sizes_once(tmp_path: Path) -> None:
     mine = written(tmp_path)
     mine.write_text(mine.read_text().replace("p=p)", "p=(p - q).clip(0) / (p - q).clip(0).sum())"))
-    status, said = conform(str(mine), "--property", "marginal", "--property", "truncation")
-    assert (status, said.count("V=3, 1 draft; V=5")) == (0, 1)
+    status, output = conform(str(mine), "--property", "marginal", "--property", "truncation")
+    assert (status, output.count("V=3, 1 draft; V=5")) == (0, 1)

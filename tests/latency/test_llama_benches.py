@@ -43,7 +43,7 @@ def read(folder: Path, text: str, name: str = "bench.json") -> PassTimes:
 
 
 def as_csv(cases: list[dict[str, Any]]) -> str:
-    """The same tests as -o csv prints them: quoted, without repetitions."""
+    """Return tests as -o csv prints them: quoted, without repetitions."""
     out = io.StringIO()
     rows = [{name: value for name, value in test.items() if name != "samples_ns"} for test in cases]
     out.write(",".join(rows[0]) + "\n")

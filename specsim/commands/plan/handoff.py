@@ -98,7 +98,11 @@ def _check_devices(options: PlanOptions, problem: Problem) -> None:
 
 def _check_known(engine: str, problem: Problem) -> None:
     """Raise ValueError if lengths by batch, or by context, are asked for and measured times do not say theirs."""
-    axes = ("batch", "context") if engine in TABLES else ("batch",) if engine in BY_BATCH else ()
+    axes: tuple[str, ...] = ()
+    if engine in TABLES:
+        axes = ("batch", "context")
+    elif engine in BY_BATCH:
+        axes = ("batch",)
     unknown = [axis for axis in axes if axis in problem.costs.unknown]
     if unknown:
         raise ValueError(

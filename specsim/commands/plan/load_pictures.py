@@ -1,4 +1,4 @@
-"""What `specsim plan --plot` draws of a load: the numbers of its tables over the rate, or over the clients."""
+"""Pictures of `specsim plan --plot` for a load: the numbers of its tables over the rate, or over the clients."""
 
 from __future__ import annotations
 

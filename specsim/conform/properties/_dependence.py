@@ -45,8 +45,10 @@ def shared(subject: Subject, trial: Trial) -> Verdict | None:
         if seen.surprise < trial.findings.rate(1) / len(every):
             # A number that all rows of a call share may have come out alike in all of so few calls.
             if not seen.is_of_one_call:
-                seen = dependence([*tiles, *_tiles(trial, rows, rng, range(CALLS, MORE))])
-            return _convicted(subject, trial, words, rows[0], seen, trial.caller.runs - before)
+                tiles += _tiles(trial, rows, rng, range(CALLS, MORE))
+                seen = dependence(tiles)
+            where = f"{rows[0].case.words}, {len(tiles)} batches of {TILE} equal rows"
+            return _convicted(subject, trial, words, rows[0], seen, where, trial.caller.runs - before)
     # These runs add nothing to a law.
     trial.caller.reset_runs(before)
     return None
@@ -121,10 +123,9 @@ def _called(trial: Trial, rows: list[Row], rng: np.random.Generator, random: np.
     return np.array(is_first)
 
 
-def _convicted(subject: Subject, trial: Trial, kind: str, row: Row, seen: Shared, runs: int) -> Verdict:
-    """Return the verdict on rows that agree too often, or too rarely."""
+def _convicted(subject: Subject, trial: Trial, kind: str, row: Row, seen: Shared, where: str, runs: int) -> Verdict:
+    """Return the verdict on rows that agree too often, or too rarely; `where` says which batches were looked at."""
     share = seen.agreeing / seen.pairs
-    where = f"{row.case.words}, {CALLS} batches of {TILE} equal rows"
     # Rows of other lengths may stand between those that are judged.
     pairs = f"{seen.words}, counting judged rows alone,"
     words = f"{pairs} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({kind})"

@@ -102,6 +102,9 @@ def each(
     if doubted is not None:
         return doubted
 
+    if not looks:
+        raise OutOfTime("; ".join(findings.untaken.values()) or "none of its cases has an exact law")
+
     # No case convicts: report how far the evidence reaches.
     worst = max((result.distance for _, result in looks if result.evidence != "Monte Carlo"), default=0.0)
     kind = min((result.evidence for _, result in looks), key=WEAKEST.index)

@@ -115,10 +115,15 @@ def _long(subject: Subject, trial: Trial) -> tuple[Verdict | None, list[str], li
     verdict, seen, left_out = None, list[str](), list[str]()
     exact = partial(observe, trial, exact=True)
     for case in long(subject):
+        if trial.findings.is_slow(case.target.vocab) or trial.budget.left() <= 0:
+            left_out.append(f"no exact law of {case.words}")
+            continue
+        # It may refuse so many drafts, and take the vocabulary in other cases.
+        refusal = fitting.first_error(trial, case)
+        if refusal is not None:
+            left_out.append(f"it does not take {case.words}: {refusal}")
+            continue
         try:
-            if not fitting.takes(trial, case):
-                left_out.append(trial.findings.untaken.get(case.target.vocab, f"no exact law of {case.words}"))
-                continue
             verdict = _laws.each("larger", subject, trial, [case], joint.look, exact)
         except Broken as broken:
             # What raises may have a table of some size; a wrong answer is broken.

@@ -132,8 +132,8 @@ def _prefix_laws(p: Array, q: Array, tokens: Array) -> _PrefixLaws:
     """
     # The empty prefix has P = Q = 1.
     xp = array_namespace(p, q)
-    one = 1 + 0 * p[..., :1, 0] if p.shape[-2] else wide(xp.ones((*p.shape[:-2], 1)))
-    target = draft = drawn = one
+    unit = 1 + 0 * p[..., :1, 0] if p.shape[-2] else wide(xp.ones((*p.shape[:-2], 1)))
+    target = draft = drawn = unit
     columns = [(target, draft, drawn)]
     # Each token multiplies them by its probabilities.
     for i in range(p.shape[-2]):

@@ -194,7 +194,7 @@ def _inverse(order: Array) -> Array:
 
 
 class _Exchange(NamedTuple):
-    """What drafted tokens (..., K) exchange with others, so that the winner has the law w.
+    """Spans that drafted tokens (..., K) exchange with others, so that the winner has the law w.
 
     While no draft moves, a token wins with probability q slope. Where that is less than w, the
     token gains, else it loses. The gains of all tokens, laid end to end, are as long as the
