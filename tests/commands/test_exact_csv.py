@@ -21,6 +21,8 @@ from helpers.log_files import lines
 from helpers.studies import study_file, threads
 from typer.testing import CliRunner
 
+pytest.importorskip("torch", reason="torch (extra `real`) is not installed")
+
 import real
 from real.papers.lab import drafters, records
 from real.papers.models import train
