@@ -217,13 +217,19 @@ def _checked(rows: Rows) -> list[str]:
 def _smollm2(rows: Rows) -> list[str]:
     """Parity, and a line for each temperature, batch and drafter: speedups with tau in brackets."""
     lines: dict[str, dict[int, str]] = defaultdict(dict)
+    plain: dict[str, list[str]] = {}
     for row in rows:
         if "speedup" in row:
-            cell = f"{row['speedup']['measured']:.2f} ({row['tau']['measured']:.2f})"
-            lines[row["key"].rpartition("/")[0]][row["gamma"]] = cell
+            name, seconds = row["key"].rpartition("/")[0], (row["plain_token_s"], row["plain_graphs_token_s"])
+            lines[name][row["gamma"]] = f"{row['speedup']['measured']:.2f} ({row['tau']['measured']:.2f})"
+            plain[name] = [MISSING if second is None else f"{1000 * second:.2f}" for second in seconds]
+
     gammas = sorted({gamma for cells in lines.values() for gamma in cells})
-    head = ["temperature, batch, drafter: speedup (tau)", *(f"gamma {gamma}" for gamma in gammas)]
-    table = [[name, *(cells.get(gamma, MISSING) for gamma in gammas)] for name, cells in lines.items()]
+    head = [
+        "temperature, batch, drafter: speedup (tau)", *(f"gamma {gamma}" for gamma in gammas),
+        "plain token, ms", "plain token as graphs, ms",
+    ]  # fmt: skip
+    table = [[name, *(cells.get(gamma, MISSING) for gamma in gammas), *plain[name]] for name, cells in lines.items()]
     return [*(f"{line}\n" for line in _checked(rows)), *_table(head, table)]
 
 
