@@ -1,4 +1,4 @@
-"""When drafting stops: one file a controller, on signals of the draft alone."""
+"""Controllers decide when drafting stops, from signals of the draft alone: one file each."""
 
 from specsim.control._signals import block_lengths, row_signals
 

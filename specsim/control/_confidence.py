@@ -1,4 +1,7 @@
-"""How sure a draft is that its tokens are kept: the largest probability, its own token's, or a network's word."""
+"""Confidence that a draft is accepted.
+
+It is the largest probability of the draft's row, that of its token, or a network's estimate.
+"""
 
 from __future__ import annotations
 
@@ -11,52 +14,66 @@ from specsim.base.arrays import array_namespace
 from specsim.base.unknown import unknown
 from specsim.types import Array, Signals
 
-READ = ("top", "own")  # signals that are confidences themselves
-TOP = 10  # largest probabilities of a row that are looked at
-INPUTS = TOP + 2  # of a network: these, entropy and position; one more reads the drawn token's probability, too
-Layers = tuple[tuple[Array, Array], ...]  # (in, out) weights and (out,) shifts; all but the last are followed by ReLU
+# Signals that are confidences themselves.
+READ = ("top", "own")
+# Largest probabilities of a row that a controller sees.
+TOP = 10
+# Inputs of a network: the largest probabilities, entropy and position. A network with one input
+# more also reads the drawn token's probability.
+INPUTS = TOP + 2
+# A network's weights (in, out) and shifts (out,); ReLU follows every layer but the last.
+Layers = tuple[tuple[Array, Array], ...]
 
 
 def known(signal: str) -> str:
-    """The name of a signal that is a confidence itself; ValueError for any other."""
+    """Return the name of a signal that is a confidence itself; raise ValueError for any other."""
     if signal not in READ:
         raise unknown("signal", signal, READ)
     return signal
 
 
 def layers(weights: Any) -> Layers:
-    """Weights that are given as pairs, as float64; ValueError naming the layer that does not fit."""
+    """A network's layers as float64, from pairs of a matrix and a shift.
+
+    Raises ValueError that names the layer that does not fit.
+    """
     if not isinstance(weights, (tuple, list)) or not weights:
         raise ValueError("weights must be a sequence of at least one pair of a matrix and a shift")
-    made: list[tuple[Array, Array]] = []
-    width, allowed = None, (INPUTS, INPUTS + 1)
+    checked: list[tuple[Array, Array]] = []
+    width, input_widths = None, (INPUTS, INPUTS + 1)
     for i, pair in enumerate(weights):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(f"weights[{i}] must be a pair of a matrix and a shift")
         matrix, shift = (check.real_values(w, f"weights[{i}][{j}]", -np.inf, np.inf) for j, w in enumerate(pair))
-        wanted = allowed if width is None else (width,)
-        if matrix.ndim != 2 or matrix.shape[0] not in wanted:
-            rows = " or ".join(map(str, wanted))
+        # A matrix has a row for each output of the layer before, the first for each input.
+        expected = input_widths if width is None else (width,)
+        if matrix.ndim != 2 or matrix.shape[0] not in expected:
+            rows = " or ".join(map(str, expected))
             raise ValueError(f"weights[{i}][0] has shape {tuple(matrix.shape)}; it must have {rows} rows")
         if tuple(shift.shape) != (matrix.shape[1],):
             raise ValueError(f"weights[{i}][1] has shape {tuple(shift.shape)}; it must be ({matrix.shape[1]},)")
         width = matrix.shape[1]
-        made.append((matrix, shift))
+        checked.append((matrix, shift))
+    # The network's output is one number.
     if width != 1:
-        raise ValueError(f"weights[{len(made) - 1}][0] has {width} columns; the last layer has 1")
-    return tuple(made)
+        last = len(checked) - 1
+        raise ValueError(f"weights[{last}][0] has {width} columns; the last layer has 1")
+    return tuple(checked)
 
 
-def features(signals: Signals, own: bool) -> Array:
-    """What a network reads, (..., 12), or (..., 13) with the drawn token's probability."""
+def features(signals: Signals, with_token: bool) -> Array:
+    """A network's inputs (..., 12), or (..., 13) with the drawn token's probability."""
     xp = array_namespace(signals.top)
-    parts = [signals.entropy, signals.position, *([signals.own] if own else [])]
-    return xp.concat([signals.top, *(xp.astype(part, signals.top.dtype)[..., None] for part in parts)], axis=-1)
+    parts = [signals.entropy, signals.position]
+    if with_token:
+        parts.append(signals.own)
+    columns = [xp.astype(part, signals.top.dtype)[..., None] for part in parts]
+    return xp.concat([signals.top, *columns], axis=-1)
 
 
 def network(signals: Signals, weights: Layers) -> Array:
-    """The network's chance (...) that the draft is kept, given that all before it are."""
-    w = features(signals, own=weights[0][0].shape[0] > INPUTS)
+    """The network's probability (...) that the draft is accepted, given that all before it are."""
+    w = features(signals, with_token=weights[0][0].shape[0] > INPUTS)
     xp = array_namespace(w)
     for i, (matrix, shift) in enumerate(weights):
         matrix, shift = (xp.astype(check.like(v, w), w.dtype) for v in (matrix, shift))
@@ -67,7 +84,7 @@ def network(signals: Signals, weights: Layers) -> Array:
 
 
 def confidence(signals: Signals, signal: str, weights: Layers | None) -> Array:
-    """The network's chance where there is one, else the signal that is named."""
+    """Confidence (...) in a draft: the network's probability; without weights, the named signal."""
     if weights is not None:
         return network(signals, weights)
     return signals.top[..., 0] if signal == "top" else signals.own

@@ -17,12 +17,13 @@ from specsim.types import Array, Signals
 
 
 def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
-    """Summarise the rows that drafts were drawn from in the few numbers that a controller reads.
+    """Summarise the rows that drafts were drawn from in the numbers that a controller reads.
 
     Parameters
     ----------
     rows : array_like, shape (..., V)
-        The draft's laws before warping: at temperature 0 a warped row is one-hot, whatever the draft knows.
+        The draft's laws before warping: at temperature 0 a warped row is one-hot, whatever the
+        draft knows.
     tokens : array_like of int, shape (...)
         The drafts.
     position : int or array_like of int, shape (...)
@@ -36,7 +37,8 @@ def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
     Raises
     ------
     ValueError
-        A row is no law, a token is outside the vocabulary, a position is below 1, or shapes do not fit.
+        A row is no law, a token is outside the vocabulary, a position is below 1, or shapes do not
+        fit.
 
     References
     ----------
@@ -44,8 +46,8 @@ def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
 
     Examples
     --------
-    >>> found = row_signals([0.5, 0.0, 0.25, 0.25], 2)
-    >>> found.top[:4].tolist(), round(float(found.entropy), 4), float(found.own)
+    >>> signals = row_signals([0.5, 0.0, 0.25, 0.25], 2)
+    >>> signals.top[:4].tolist(), round(float(signals.entropy), 4), float(signals.own)
     ([0.5, 0.25, 0.25, 0.0], 1.0397, 0.25)
     """
     q = check.law(rows, "rows")
@@ -59,20 +61,23 @@ def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
 
 
 def signals_of(q: Array, tokens: Array, position: Array) -> Signals:
-    """The same of what was checked already; rows of Fractions are told in floats."""
+    """The kernel of `row_signals`, for checked arguments; rows of Fractions become floats."""
     w = q.astype(np.float64) if q.dtype == object else q
     xp = array_namespace(w)
-    top = xp.flip(xp.sort(w, axis=-1), axis=-1)[..., :TOP]
-    none = xp.zeros((*top.shape[:-1], TOP - top.shape[-1]), dtype=w.dtype)
+    # A vocabulary of fewer than 10 tokens is filled up with zeros.
+    largest = xp.flip(xp.sort(w, axis=-1), axis=-1)[..., :TOP]
+    zeros = xp.zeros((*largest.shape[:-1], TOP - largest.shape[-1]), dtype=w.dtype)
+    top = xp.concat([largest, check.like(zeros, w)], axis=-1)
     entropy = -xp.sum(w * xp.log(xp.where(w > 0, w, xp.ones_like(w))), axis=-1)
-    where = check.like(position, w)
-    return Signals(
-        xp.concat([top, check.like(none, w)], axis=-1), xp.asarray(entropy), where, xp.asarray(at(w, tokens))
-    )
+    return Signals(top, xp.asarray(entropy), check.like(position, w), xp.asarray(at(w, tokens)))
 
 
 def block_lengths(
-    controller: Rule, recorded: Signals, *, params: Mapping[str, Any] | None = None, kept: Any = None
+    controller: Rule,
+    recorded: Signals,
+    *,
+    params: Mapping[str, Any] | None = None,
+    kept: Any = None,
 ) -> Array:
     """Drafts that a controller lets recorded blocks have, as if each had been drafted to the end.
 
@@ -85,8 +90,9 @@ def block_lengths(
     params : mapping, optional
         The controller's own parameters.
     kept : array_like of int, optional
-        Drafts (..., n) that whole blocks would have kept: the blocks (..., n, gamma) then follow each other in texts,
-        and the controller learns after each; else each is the first of its text.
+        Drafts (..., n) that whole blocks would have kept: the blocks (..., n, gamma) then follow
+        each other in texts, and the controller learns after each; else each is the first of its
+        text.
 
     Returns
     -------
@@ -109,34 +115,41 @@ def block_lengths(
     >>> [int(block_lengths("threshold", block, params={"eta": eta})) for eta in (0.4, 0.6)]
     [3, 2]
     """
+    # Load the controller, and check the shape of the blocks.
     check.record(recorded, "recorded", Signals)
     module = discover.with_params(discover.find("control", controller), params)
     shape = tuple(recorded.own.shape)
     if not shape or not shape[-1]:
         raise ValueError("recorded must hold at least one draft of each block, on the last axis")
+
+    # Without `kept` each block is the first of its text.
     if kept is None:
         return _drafted(module, module.start(shape[:-1]), recorded)[1]
-    fate = check.tokens(kept, "kept", shape[-1] + 1)
-    if tuple(fate.shape) != shape[:-1] or len(shape) < 2:
-        raise ValueError(f"kept has shape {tuple(fate.shape)}; blocks are {shape[:-1]}")
-    state, found = module.start(shape[:-2]), np.zeros(shape[:-1], dtype=np.int64)
+    accepted = check.tokens(kept, "kept", shape[-1] + 1)
+    if tuple(accepted.shape) != shape[:-1] or len(shape) < 2:
+        raise ValueError(f"kept has shape {tuple(accepted.shape)}; blocks are {shape[:-1]}")
+
+    # With it blocks follow each other. A shorter block accepts no more drafts than it has.
+    state, lengths = module.start(shape[:-2]), np.zeros(shape[:-1], dtype=np.int64)
     for j in range(shape[-2]):
         block = Signals(recorded.top[..., j, :, :], *(w[..., j, :] for w in recorded[1:]))
-        state, found[..., j] = _drafted(module, state, block)
-        state = module.learn(state, np.minimum(host(fate)[..., j], found[..., j]), found[..., j])
-    return found
+        state, lengths[..., j] = _drafted(module, state, block)
+        accepted_now = np.minimum(host(accepted)[..., j], lengths[..., j])
+        state = module.learn(state, accepted_now, lengths[..., j])
+    return lengths
 
 
 def _drafted(module: Any, state: Any, block: Signals) -> tuple[Any, Array]:
-    """The state after a block, and its drafts (...)."""
+    """The controller's state after a block of gamma recorded drafts, and its length (...)."""
     sees, gamma = discover.controller_facts(module).see, block.own.shape[-1]
-    found = np.ones(block.own.shape[:-1], dtype=np.int64)
-    going = np.ones(found.shape, dtype=bool)
+    # Every block has a first draft; `going` marks the texts whose block has not stopped.
+    length = np.ones(block.own.shape[:-1], dtype=np.int64)
+    going = np.ones(length.shape, dtype=bool)
     for i in range(gamma):
-        now = Signals(block.top[..., i, :], *(w[..., i] for w in block[1:]))
+        last_draft = Signals(block.top[..., i, :], *(w[..., i] for w in block[1:]))
         if sees:
-            state = module.see(state, now)
+            state = module.see(state, last_draft)
         if i + 1 < gamma:
-            going = going & host(module.more(state, now)).astype(bool)
-            found = found + going
-    return state, found
+            going = going & host(module.more(state, last_draft)).astype(bool)
+            length = length + going
+    return state, length

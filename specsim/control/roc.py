@@ -1,12 +1,15 @@
-"""ROC threshold: that of transformers, which is learned from what was kept of the text so far.
+"""ROC threshold: the one of transformers, learned from the drafts of the text so far.
 
-Decision.    One draft more while the probability of the token just drawn is at least eta. After each block eta is the
-             threshold that minimises (false positives)/(drafts refused) + 3 (false negatives)/(drafts kept) over all
-             drafts of the text whose fate is known: those kept, and the first that was not.
-Theorem.     T34, part 1: the text has the target's law; the threshold is a function of earlier blocks.
+Decision.    One draft more while the probability of the token just drawn is at least eta. After
+             each block eta is the threshold that minimises (false positives)/(drafts refused) + 3
+             (false negatives)/(drafts accepted) over all drafts of the text whose fate is known:
+             those accepted, and the first that was refused.
+Theorem.     T34, part 1: the text has the target's law; the threshold is a function of earlier
+             blocks.
 Cost.        A sort of the text's drafts for each block.
-Paper.       transformers, `AssistedCandidateGenerator.update_candidate_strategy`, after Mamou et al., arXiv:2405.04304.
-             As there: eta changes once there are more than 5 such drafts, of both kinds; 0 never stops nor learns.
+Paper.       transformers, `AssistedCandidateGenerator.update_candidate_strategy`, after Mamou et
+             al., arXiv:2405.04304. As there: eta changes once there are more than 5 such drafts, of
+             both kinds; 0 never stops nor learns.
 """
 
 from __future__ import annotations
@@ -22,12 +25,18 @@ from specsim.types import Array, Signals
 THEOREM = "T34"
 PAPER = "arXiv:2405.04304"
 CASES = ({"eta": 0.4}, {"eta": 0.6})
-FEW, MISSED = 5, 3  # drafts that are too few to learn from; what a kept draft costs that would not have been made
+# So many drafts are too few to learn from.
+FEW = 5
+# Weight of false negatives: accepted drafts that the threshold would not have made.
+MISSED = 3
 
 
 class State(NamedTuple):
-    """eta (...); probabilities (..., i) of this block's drafts; of those before it (..., n), kept (1), not (0) or
-    never reached (-1).
+    """The threshold and the drafts that it is learned from.
+
+    `eta` (...) is the threshold; `drawn` (..., i) holds the probabilities of this block's tokens,
+    `own` (..., n) those of all blocks before it; `fate` (..., n) is 1 where such a draft was
+    accepted, 0 where it was refused, -1 where it was never reached.
     """
 
     eta: Array
@@ -37,48 +46,67 @@ class State(NamedTuple):
 
 
 def start(batch: tuple[int, ...] = (), *, eta: float = 0.4) -> State:
-    """The first threshold, in [0, 1]."""
-    none = np.zeros((*batch, 0))
-    return State(np.full(batch, float(check.scalar(eta, "eta", "[0, 1]"))), none, none, none)
+    """The state before the first block; `eta` is the first threshold, in [0, 1]."""
+    empty = np.zeros((*batch, 0))
+    threshold = float(check.scalar(eta, "eta", "[0, 1]"))
+    return State(np.full(batch, threshold), empty, empty, empty)
 
 
 def see(state: State, signals: Signals) -> State:
-    """This block's probabilities with one more."""
-    return state._replace(drawn=np.concatenate([state.drawn, _floats(signals.own)[..., None]], axis=-1))
+    """The state after a draft: its token's probability is appended to this block's."""
+    newest = _floats(signals.own)[..., None]
+    return state._replace(drawn=np.concatenate([state.drawn, newest], axis=-1))
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more; ValueError for a loop that did not call `see` after the draft."""
+    """Whether (...) to draft once more.
+
+    Raises ValueError if the loop did not call `see` after the draft.
+    """
     if not (host(signals.position) == state.drawn.shape[-1]).all():
         raise ValueError("controller 'roc' was not shown the last draft: call `see` after each, before `more`")
     return tokens_like(_floats(signals.own) >= state.eta, signals.own)
 
 
 def learn(state: State, kept: Array, drafted: Array) -> State:
-    """The threshold from all drafts whose fate is known."""
-    kept, drafted = host(kept)[..., None], host(drafted)[..., None]
+    """The state after a block: the threshold that suits all drafts whose fate is known."""
+    # This block's drafts are accepted, the one after them is refused, the rest is never reached.
+    accepted, drafted = host(kept)[..., None], host(drafted)[..., None]
     place = np.arange(state.drawn.shape[-1])
-    fate = np.where(place < kept, 1, np.where((place == kept) & (kept < drafted), 0, -1))
-    own, fate = (np.concatenate(pair, axis=-1) for pair in ((state.own, state.drawn), (state.fate, fate)))
+    is_refused = (place == accepted) & (accepted < drafted)
+    fate = np.where(place < accepted, 1, np.where(is_refused, 0, -1))
+    probabilities = np.concatenate([state.own, state.drawn], axis=-1)
+    fates = np.concatenate([state.fate, fate], axis=-1)
+
+    # A threshold of 0 never stops, and never learns.
     eta = state.eta.copy()
     for text in np.ndindex(eta.shape):
         if eta[text]:
-            eta[text] = _best(own[text], fate[text], eta[text])
-    return State(eta, own[..., :0], own, fate)
+            eta[text] = _best(probabilities[text], fates[text], eta[text])
+    return State(eta, probabilities[..., :0], probabilities, fates)
 
 
-def _best(own: Array, fate: Array, old: float) -> float:
-    """The threshold of least cost of one text; of several the largest, as in transformers."""
-    own, fate = own[fate >= 0], fate[fate >= 0]
-    if len(own) <= FEW or not 0 < fate.sum() < len(fate):
+def _best(probabilities: Array, fate: Array, old: float) -> float:
+    """The threshold of least cost for one text, or the old one with too few drafts.
+
+    Of several with the least cost it is the largest, as in transformers.
+    """
+    probabilities, fate = probabilities[fate >= 0], fate[fate >= 0]
+    if len(probabilities) <= FEW or not 0 < fate.sum() < len(fate):
         return old
-    order = np.argsort(-own, kind="stable")
-    own, fate = own[order], fate[order]
-    last = np.append(np.diff(own) != 0, True)  # of drafts with one probability
-    refused, hit = ((1 - fate).cumsum()[last], fate.cumsum()[last])
+
+    # Each threshold is a probability that occurs; drafts of equal probability fall on one side.
+    order = np.argsort(-probabilities, kind="stable")
+    probabilities, fate = probabilities[order], fate[order]
+    is_last = np.append(np.diff(probabilities) != 0, True)
+
+    # Drafts at or above each threshold: refused ones are false positives, the accepted ones below
+    # are false negatives.
+    refused, hit = (1 - fate).cumsum()[is_last], fate.cumsum()[is_last]
     cost = refused / refused[-1] + MISSED * (1 - hit / hit[-1])
-    return float(own[last][np.argmin(cost)])
+    return float(probabilities[is_last][np.argmin(cost)])
 
 
 def _floats(w: Array) -> Array:
+    """An array of any library as a NumPy array of float64."""
     return np.asarray(w.cpu() if hasattr(w, "cpu") else w, dtype=np.float64)

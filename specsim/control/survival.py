@@ -1,12 +1,14 @@
-"""Survival: drafting goes on while the chance that all drafts so far are kept is large enough.
+"""Survival: drafting goes on while all drafts so far are probably accepted.
 
-Decision.    One draft more while C_1 C_2 ... C_i >= theta. C_j is the network's chance that draft j is kept where
-             `weights` are given (see `classifier`), else the largest probability of its row, or that of its own token.
-Theorem.     T34, part 1: the text has the target's law. T25, part 3: an optimal policy goes on above a number that the
-             *product* of the chances must reach, so that a threshold on C_i alone is of another kind.
+Decision.    One draft more while C_1 C_2 ... C_i >= theta. C_j is the network's probability that
+             draft j is accepted where `weights` are given (see `classifier`), else the largest
+             probability of its row, or that of its own token.
+Theorem.     T34, part 1: the text has the target's law. T25, part 3: an optimal policy goes on
+             above a number that the *product* of the chances must reach, so that a threshold on C_i
+             alone is of another kind.
 Cost.        One product a draft.
-Paper.       None: the optimum of T25 with one threshold for all positions. Mamou et al., DISCO, arXiv:2405.04304,
-             compare C_i itself.
+Paper.       None: the optimum of T25 with one threshold for all positions. Mamou et al., DISCO,
+             arXiv:2405.04304, compare C_i itself.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ CASES = ({"theta": 0.4}, {"theta": 0.3, "signal": "own"})
 
 
 class State(NamedTuple):
-    """The product (...) of the confidences of this block's drafts, and how many (...) of them are in it."""
+    """The options of `start`, and the product of this block's confidences.
+
+    `product` (...) has as many factors as `position` (...) says.
+    """
 
     theta: float
     signal: str
@@ -42,14 +47,18 @@ def start(
     signal: Literal["top", "own"] = "top",
     weights: Any = None,
 ) -> State:
-    """The chance from which on drafting continues, in [0, 1]; what C_j is; weights of a network, which then says it."""
+    """The state before the first block.
+
+    Drafting continues while the product is at least theta, in [0, 1]. C_j is the signal, or the
+    output of the network with these weights.
+    """
     network = None if weights is None else layers(weights)
     theta = float(check.scalar(theta, "theta", "[0, 1]"))
     return State(theta, known(signal), network, np.ones(batch), np.zeros(batch, dtype=np.int64))
 
 
 def see(state: State, signals: Signals) -> State:
-    """The product with one factor more; the first of a block begins it anew."""
+    """The state after a draft: its factor joins the product, which a block's first draft begins."""
     factor = confidence(signals, state.signal, state.weights)
     before = check.like(state.product, factor)
     product = array_namespace(factor).where(signals.position == 1, factor, before * factor)
@@ -57,12 +66,15 @@ def see(state: State, signals: Signals) -> State:
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more; ValueError for a loop that did not call `see` after the draft."""
+    """Whether (...) to draft once more.
+
+    Raises ValueError if the loop did not call `see` after the draft.
+    """
     if not bool((check.like(state.position, signals.top) == signals.position).all()):
         raise ValueError("controller 'survival' was not shown the last draft: call `see` after each, before `more`")
     return state.product >= state.theta
 
 
 def learn(state: State, kept: Array, drafted: Array) -> State:
-    """Nothing is learned; the next block begins its own product."""
+    """Return the state as it is: nothing is learned, and the next block begins its own product."""
     return state

@@ -1,11 +1,13 @@
 """Threshold: drafting goes on while the draft is sure of its last token.
 
-Decision.    One draft more while C_i >= eta. C_i is the largest probability of the row that draft i was drawn from
-             (`signal="top"`), or that of the token that was drawn (`signal="own"`, as in transformers). The token
-             itself is kept and verified either way.
-Theorem.     T34, part 1: the text has the target's law. Dropping the token for its own probability would change it.
+Decision.    One draft more while C_i >= eta. C_i is the largest probability of the row that draft i
+             was drawn from (`signal="top"`), or that of the token that was drawn (`signal="own"`,
+             as in transformers). The token itself is kept and verified either way.
+Theorem.     T34, part 1: the text has the target's law. Dropping the token for its own probability
+             would change it.
 Cost.        None.
-Paper.       Liu et al., Kangaroo, arXiv:2404.18911 (largest probability); transformers, `ConfidenceCriteria` (own).
+Paper.       Liu et al., Kangaroo, arXiv:2404.18911 (largest probability); transformers,
+             `ConfidenceCriteria` (own).
 """
 
 from __future__ import annotations
@@ -22,13 +24,19 @@ CASES = ({"eta": 0.5}, {"eta": 0.5, "signal": "own"})
 
 
 class State(NamedTuple):
+    """The options of `start`: nothing changes while decoding."""
+
     eta: float
     signal: str
 
 
 def start(batch: tuple[int, ...] = (), *, eta: float = 0.4, signal: Literal["top", "own"] = "top") -> State:
-    """The confidence from which on drafting continues, in [0, 1]."""
-    return State(float(check.scalar(eta, "eta", "[0, 1]")), known(signal))
+    """The state before the first block.
+
+    Drafting continues while the confidence is at least eta, in [0, 1].
+    """
+    threshold = float(check.scalar(eta, "eta", "[0, 1]"))
+    return State(threshold, known(signal))
 
 
 def more(state: State, signals: Signals) -> Array:
@@ -37,5 +45,5 @@ def more(state: State, signals: Signals) -> Array:
 
 
 def learn(state: State, kept: Array, drafted: Array) -> State:
-    """Nothing is learned."""
+    """Return the state as it is: nothing is learned."""
     return state

@@ -43,26 +43,29 @@ def normalize(weights: Array) -> Array:
     xp = array_namespace(w)
     total = xp.sum(w, axis=-1, keepdims=True)
     if check.concrete(total) and not bool(xp.all((total > 0) & (total < float("inf")))):
-        check.real_values(total[..., 0], "sum of weights", 0, float("inf"))  # names the row that overflows
+        # Name the row that overflows, or else the first row whose sum is 0.
+        check.real_values(total[..., 0], "sum of weights", 0, float("inf"))
         row = [int(i) for i in np.argwhere(np.asarray(total[..., 0] == 0))[0]]
-        raise ValueError(f"sum of weights{''.join(f'[{i}]' for i in row)} is 0; there is nothing to rescale")
+        place = "".join(f"[{i}]" for i in row)
+        raise ValueError(f"sum of weights{place} is 0; there is nothing to rescale")
     return w / total
 
 
 def top_k_law(ids: Array, probs: Array, vocab: int) -> Law:
-    r"""Law of a few tokens: what an engine hands over as top-k ids and their probabilities.
+    r"""Law of a few tokens, from an engine's top-k ids and their probabilities.
 
     .. math:: p_v = \sum_j \text{probs}_j [v = \text{ids}_j]
 
-    Functions of two laws take it in place of a dense row: two of them are never made dense, and the tokens that come
-    out are those of the dense rows. Beside a dense row it is made dense.
+    Functions of two laws take it in place of a dense row: two of them are never made dense, and the
+    tokens that come out are those of the dense rows. Beside a dense row it is made dense.
 
     Parameters
     ----------
     ids : integer array_like, shape (..., k)
         Tokens, in any order; -1 fills up a row of fewer than k.
     probs : array_like, shape (..., k)
-        Their probabilities after warping; rows sum to 1 (`normalize` rescales what a cut leaves), 0 where ids is -1.
+        Their probabilities after warping; rows sum to 1 (`normalize` rescales what a cut leaves), 0
+        where ids is -1.
     vocab : int
         Size V of the vocabulary.
 
@@ -74,7 +77,8 @@ def top_k_law(ids: Array, probs: Array, vocab: int) -> Law:
     Raises
     ------
     ValueError
-        A row is not a law, lists a token twice, or one outside the vocabulary (names the row and the token).
+        A row is not a law, lists a token twice, or one outside the vocabulary (names the row and
+        the token).
 
     References
     ----------
@@ -123,11 +127,13 @@ def one_hot_law(ids: Array, vocab: int) -> Law:
     """
     token = check.tokens(ids, "ids", check.integer(vocab, "vocab", 1))[..., None]
     xp = array_namespace(token)
-    return Law(token, xp.astype(token == token, float if is_jax_array(token) else xp.float64), vocab)
+    # JAX without 64 bits has no float64; `float` is the widest type that it has.
+    dtype = float if is_jax_array(token) else xp.float64
+    return Law(token, xp.astype(token == token, dtype), vocab)
 
 
 def dense_law(law: Law) -> Array:
-    """Rows over the whole vocabulary, of a Law.
+    """Rows of a Law over the whole vocabulary.
 
     Parameters
     ----------
@@ -157,7 +163,8 @@ def dense_law(law: Law) -> Array:
     """
     if not isinstance(law, Law):
         raise TypeError(f"law must be a Law (top_k_law, one_hot_law), got {type(law).__name__}")
-    values = law.values if is_array_api_obj(law.values) else check.array(law.values, "values")  # booleans stay
+    # `check.array` would turn arrays of booleans into numbers; they stay as they are.
+    values = law.values if is_array_api_obj(law.values) else check.array(law.values, "values")
     ids = check.tokens(law.ids, "ids", law.vocab, values, low=-1)
     return sparse.dense(Law(ids, values, law.vocab), law.vocab)
 
@@ -211,7 +218,8 @@ def residual(p: Array, q: Array) -> Array:
     Returns
     -------
     array, shape (..., V), or Law
-        A law; p itself where p = q up to rounding (then nothing is ever rejected). A Law if both arguments are.
+        A law; p itself where p = q up to rounding (then nothing is ever rejected). A Law if both
+        arguments are.
 
     Raises
     ------

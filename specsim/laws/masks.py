@@ -1,4 +1,4 @@
-"""Laws under a mask, as of structured output: a grammar allows some tokens at a position, and they share the mass."""
+"""Laws under a mask, as in structured output: the tokens that a grammar allows share the mass."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def masked_law(law: Array, mask: Array) -> Array:
 
     .. math:: p'_v = \frac{p_v \, m_v}{\sum_w p_w \, m_w}
 
-    The same as a softmax of logits whose other tokens are set to -inf; filters (top-p and their like) belong after it,
-    in `warp`, since a filter of the whole law may have dropped what the mask allows.
+    The same as a softmax of logits whose other tokens are set to -inf; filters (top-p and their
+    like) belong after it, in `warp`, since a filter of the whole law may have dropped what the mask
+    allows.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ def masked_law(law: Array, mask: Array) -> Array:
     Raises
     ------
     ValueError
-        A row is not a law, shapes that do not fit, or a mask that allows no token which its row gives a probability
-        (its place is named).
+        A row is not a law, shapes that do not fit, or a mask that allows no token which its row
+        gives a probability (its place is named).
     TypeError
         A mask that is not bool.
 
@@ -52,7 +53,8 @@ def masked_law(law: Array, mask: Array) -> Array:
 
 
 def masked_row(w: Array, mask: Array, name: str) -> Array:
-    """The kernel of `masked_law`, of rows that are checked."""
+    """The kernel of `masked_law`, for rows that are checked; `name` is their name in errors."""
+    # The mask must be bool, and fit the rows.
     xp = array_namespace(w)
     m = check.like(mask if is_array_api_obj(mask) else np.asarray(mask), w)
     if str(m.dtype).rpartition(".")[2] != "bool":
@@ -60,10 +62,12 @@ def masked_row(w: Array, mask: Array, name: str) -> Array:
     if m.ndim == 0 or m.shape[-1] != w.shape[-1]:
         raise ValueError(f"mask has shape {tuple(m.shape)} for {w.shape[-1]} tokens; its last axis is the vocabulary")
     check.leading(f"{name} and mask", tuple(w.shape[:-1]), tuple(m.shape[:-1]))
-    left = xp.where(m, w, 0 * w)
-    total = xp.sum(left, axis=-1, keepdims=True)
+
+    # Rescale the allowed probabilities; a row must have some.
+    allowed = xp.where(m, w, 0 * w)
+    total = xp.sum(allowed, axis=-1, keepdims=True)
     if check.concrete(total) and not bool(xp.all(total > 0)):
         row = [int(i) for i in np.argwhere(np.asarray(total[..., 0] == 0))[0]]
         place = "".join(f"[{i}]" for i in row)
         raise ValueError(f"mask{place} allows no token that {name}{place} gives a probability: nothing can be drawn")
-    return left / total
+    return allowed / total

@@ -1,4 +1,4 @@
-"""Presence and frequency penalties: what both models' logits lose at tokens that the text has already."""
+"""Presence and frequency penalties: they lower both models' logits at tokens of the text so far."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from specsim.base.arrays import array_namespace
 from specsim.types import Array
 
 
-def penalize(logits: Array, counts: Array, *, presence_penalty: float = 0.0, frequency_penalty: float = 0.0) -> Array:
+def penalize(
+    logits: Array,
+    counts: Array,
+    *,
+    presence_penalty: float = 0.0,
+    frequency_penalty: float = 0.0,
+) -> Array:
     r"""Logits after presence and frequency penalties; `warp` makes laws of them.
 
     .. math:: \ell'_v = \ell_v - \beta \, 1[n_v > 0] - \varphi \, n_v
 
-    A verifier stays lossless, and its acceptance exact, if both models' logits are penalized with the counts at *each*
-    draft position: the text so far and the drafts before this one.
+    A verifier stays lossless, and its acceptance exact, if both models' logits are penalized with
+    the counts at *each* draft position: the text so far and the drafts before this one.
 
     Parameters
     ----------
     logits : array_like, shape (..., V)
         Of the target or of the draft.
     counts : array_like of int, broadcastable to (..., V)
-        How often each token stands in the text at that position. vLLM and OpenAI count what was generated, not the
-        prompt.
+        How often each token stands in the text at that position. vLLM and OpenAI count what was
+        generated, not the prompt.
     presence_penalty : float
         beta, in [-2, 2].
     frequency_penalty : float
@@ -35,11 +41,13 @@ def penalize(logits: Array, counts: Array, *, presence_penalty: float = 0.0, fre
     Raises
     ------
     ValueError
-        A penalty outside [-2, 2], counts that are negative, no whole numbers, or do not fit the logits.
+        A penalty outside [-2, 2], counts that are negative, no whole numbers, or do not fit the
+        logits.
 
     References
     ----------
-    OpenAI API reference, "Frequency and presence penalties"; the order of vLLM: these, then temperature and filters.
+    OpenAI API reference, "Frequency and presence penalties"; the order of vLLM: these, then
+    temperature and filters.
 
     Examples
     --------
@@ -50,6 +58,7 @@ def penalize(logits: Array, counts: Array, *, presence_penalty: float = 0.0, fre
     >>> float(specsim.acceptance_rate(p, q).round(3))
     0.769
     """
+    # Check penalties and logits, then the counts.
     beta = float(check.scalar(presence_penalty, "presence_penalty", "[-2, 2]"))
     phi = float(check.scalar(frequency_penalty, "frequency_penalty", "[-2, 2]"))
     x = check.array(logits, "logits")
@@ -64,5 +73,7 @@ def penalize(logits: Array, counts: Array, *, presence_penalty: float = 0.0, fre
     if check.concrete(n) and not bool(xp.all(n == xp.floor(n))):
         index, entry = check.first_bad(n, n != xp.floor(n))
         raise ValueError(f"counts{index} is {entry}; give whole numbers")
+
+    # The formula of the docstring.
     n = xp.astype(n, x.dtype)
     return x - beta * xp.astype(n > 0, x.dtype) - phi * n

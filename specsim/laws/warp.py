@@ -1,7 +1,8 @@
-"""Logits to laws: bias, repetition penalty, temperature, top-k, top-p, min-p. The only place with exp.
+"""Logits to laws: bias, repetition penalty, temperature, top-k, top-p, min-p.
 
-Drafting and verification must use one function with one setting: a law that differs from the one drawn from is the
-commonest way to lose losslessness in practice.
+This is the only place with exp. Drafting and verification must use one function with one setting.
+In practice losslessness is most often lost because the law that the verifier reads is not the law
+that the draft was drawn from.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ def warp(
     min_p : float
         Drop tokens less likely than min_p times the most likely one, in [0, 1].
     repetition_penalty : float
-        The logit of a seen token is divided by it if positive, multiplied if not; in [1e-30, 1e30], 1 is off.
+        The logit of a seen token is divided by it if positive, multiplied if not; in [1e-30, 1e30],
+        1 is off.
     seen : array_like of bool, broadcastable to (..., V), optional
-        Tokens of the context at that position: prompt, text, earlier drafts. Read by the penalty only, which needs it.
+        Tokens of the context at that position: prompt, text, earlier drafts. Read by the penalty
+        only, which needs it.
     logit_bias : array_like, broadcastable to (..., V), optional
         Added to the logits; -inf excludes a token.
 
@@ -63,15 +66,16 @@ def warp(
     Raises
     ------
     ValueError
-        A parameter outside its range, a logit or bias that is NaN or +inf, a row with every token excluded, shapes
-        that do not fit the logits, a penalty without `seen`.
+        A parameter outside its range, a logit or bias that is NaN or +inf, a row with every token
+        excluded, shapes that do not fit the logits, a penalty without `seen`.
     TypeError
         Logits that are not floats, a `seen` that is not bool.
 
     References
     ----------
-    Holtzman et al. 2020, arXiv:1904.09751 (top-p); Nguyen et al. 2024, arXiv:2407.01082 (min-p); Keskar et al. 2019,
-    arXiv:1909.05858 (repetition penalty); same conventions and order as transformers' logits processors.
+    Holtzman et al. 2020, arXiv:1904.09751 (top-p); Nguyen et al. 2024, arXiv:2407.01082 (min-p);
+    Keskar et al. 2019, arXiv:1909.05858 (repetition penalty); same conventions and order as
+    transformers' logits processors.
 
     Examples
     --------
@@ -84,6 +88,7 @@ def warp(
     >>> warp([2.0, 1.0, 0.0], logit_bias=[0.0, 0.0, -float("inf")]).round(3).tolist()
     [0.731, 0.269, 0.0]
     """
+    # Check the settings and the logits.
     check_settings(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty
     )
@@ -94,9 +99,12 @@ def warp(
         raise TypeError(f"logits has dtype {x.dtype}; logits are floats")
     _check_logits(x, "logits")
     _check_rows(x, "logits")
+
+    # Apply bias and penalty here, so that their result is checked, too; then the rest.
     if logit_bias is not None or repetition_penalty != 1:
         bias = None if logit_bias is None else _bias_like(logit_bias, x)
-        x = _adjusted(x, repetition_penalty, None if seen is None else _seen_like(seen, x), bias)
+        mask = None if seen is None else _seen_like(seen, x)
+        x = _adjusted(x, repetition_penalty, mask, bias)
         _check_rows(x, "logits after logit_bias and repetition_penalty")
     return apply(x, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
 
@@ -104,14 +112,16 @@ def warp(
 def check_settings(
     *, temperature: float, top_k: int, top_p: float, min_p: float, repetition_penalty: float = 1.0
 ) -> None:
-    """ValueError naming the parameter that is out of range."""
+    """Raise ValueError that names the parameter out of range."""
     check.scalar(temperature, "temperature", "[0, inf)")
-    if 0 < temperature < 1e-30:  # float32 would divide by zero
+    # In float32 a temperature this small would divide by zero.
+    if 0 < temperature < 1e-30:
         raise ValueError(f"temperature is {temperature}; use 0 for greedy decoding, or at least 1e-30")
     check.integer(top_k, "top_k", 0)
     check.scalar(top_p, "top_p", "(0, 1]")
     check.scalar(min_p, "min_p", "[0, 1]")
-    check.scalar(repetition_penalty, "repetition_penalty", "[1e-30, 1e30]")  # beyond, it is 0 or inf in float32
+    # Beyond these limits the penalty is 0 or inf in float32.
+    check.scalar(repetition_penalty, "repetition_penalty", "[1e-30, 1e30]")
 
 
 def apply(
@@ -125,48 +135,66 @@ def apply(
     seen: Array | None = None,
     logit_bias: Array | None = None,
 ) -> Array:
-    """The kernel of `warp`, for callers that have validated once and call often; all arrays on one device."""
+    """The kernel of `warp`, for callers that have validated once and call often.
+
+    All arrays are on one device.
+    """
+    # Bias and penalty, then temperature; 0 is greedy.
     xp = array_namespace(logits)
     if logit_bias is not None or repetition_penalty != 1:
         logits = _adjusted(logits, repetition_penalty, seen, logit_bias)
     if temperature == 0:
         return arrays.one_hot(xp.argmax(logits, axis=-1), logits)
     x = logits
-    if temperature != 1:  # shifted first: a small temperature would overflow
+    # Without the shift a small temperature would overflow.
+    if temperature != 1:
         x = (x - xp.max(x, axis=-1, keepdims=True)) / temperature
+
+    # Top-k keeps what ties with the k-th largest logit.
     if 0 < top_k < x.shape[-1]:
         kth = xp.sort(x, axis=-1)[..., -top_k, None]
         x = xp.where(x < kth, -float("inf"), x)
+
+    # Top-p and min-p filter probabilities.
     p = _softmax(x, xp)
     if top_p < 1:
         p = _nucleus(p, x, top_p)
     if min_p > 0:
-        p = _rescale(xp.where(p < min_p * xp.max(p, axis=-1, keepdims=True), 0.0, p), xp)
+        is_unlikely = p < min_p * xp.max(p, axis=-1, keepdims=True)
+        p = _rescale(xp.where(is_unlikely, 0.0, p), xp)
     return p
 
 
 def _adjusted(logits: Array, penalty: float, seen: Array | None, bias: Array | None) -> Array:
-    """Bias, then penalty: dividing a negative logit by the penalty would favour the token, so that is multiplied."""
+    """Logits (..., V) after the bias, then the penalty at the tokens seen.
+
+    A positive logit is divided by the penalty. Dividing a negative one would favour the token, so
+    it is multiplied.
+    """
     x = logits if bias is None else logits + bias
     if penalty == 1:
         return x
     if seen is None:
         raise ValueError(f"repetition_penalty is {penalty}, which needs `seen`: the tokens of the context")
     xp = array_namespace(x)
-    harsher = xp.minimum if penalty > 1 else xp.maximum  # picks by sign, without a pass to ask for it
-    return xp.where(seen, harsher(x / penalty, x * penalty), x)
+    # For a penalty above 1 the smaller of quotient and product is the right one for either sign,
+    # for one below 1 the larger: no pass is needed to ask for the sign.
+    penalized = xp.minimum if penalty > 1 else xp.maximum
+    return xp.where(seen, penalized(x / penalty, x * penalty), x)
 
 
 def _check_logits(x: Array, name: str) -> None:
-    """ValueError for NaN or +inf."""
+    """Raise ValueError for NaN or +inf; -inf excludes a token and is allowed."""
     if check.concrete(x):
-        check.real_values(array_namespace(x).where(x == -float("inf"), 0.0, x), name, -float("inf"), float("inf"))
+        finite = array_namespace(x).where(x == -float("inf"), 0.0, x)
+        check.real_values(finite, name, -float("inf"), float("inf"))
 
 
 def _check_rows(x: Array, name: str) -> None:
-    """ValueError for a row without a law: its largest logit is not finite."""
+    """Raise ValueError for a row without a law: one whose largest logit is not finite."""
     xp = array_namespace(x)
-    top = xp.max(x, axis=-1)  # traced under jit, also where x is a constant of it
+    # Under jit this maximum is traced, also where x is a constant.
+    top = xp.max(x, axis=-1)
     if check.concrete(top) and not bool(xp.all(xp.isfinite(top))):
         bad = next(i for i in np.ndindex(tuple(top.shape)) if not bool(xp.isfinite(top[i])))
         where = "".join(f"[{i}]" for i in bad)
@@ -175,7 +203,7 @@ def _check_rows(x: Array, name: str) -> None:
 
 
 def _bias_like(value: Any, x: Array) -> Array:
-    """A checked bias in the library and dtype of the logits: a float64 bias must not widen their law."""
+    """The bias, checked, in the logits' library and dtype: float64 must not widen their law."""
     bias = check.like(check.array(value, "logit_bias"), x)
     xp = array_namespace(x)
     if bias.dtype == object or not xp.isdtype(bias.dtype, "real floating"):
@@ -185,7 +213,10 @@ def _bias_like(value: Any, x: Array) -> Array:
 
 
 def _seen_like(value: Any, x: Array) -> Array:
-    """A checked mask in the library of the logits; ids instead of a mask are the likely mistake."""
+    """The mask of tokens seen, checked, in the library of the logits.
+
+    The likely mistake is to pass token ids instead of a mask.
+    """
     seen = check.like(value if is_array_api_obj(value) else np.asarray(value), x)
     if not array_namespace(seen).isdtype(seen.dtype, "bool"):
         raise TypeError(f"seen has dtype {seen.dtype}; it is a bool for each token of the vocabulary")
@@ -193,6 +224,7 @@ def _seen_like(value: Any, x: Array) -> Array:
 
 
 def _fits(value: Array, x: Array, name: str) -> Array:
+    """Return the value; raise ValueError unless it broadcasts to the shape of the logits x."""
     shape = tuple(x.shape)
     if check.leading(f"{name} and logits", value.shape, shape) != shape:
         raise ValueError(f"{name} has shape {tuple(value.shape)}, which does not broadcast to that of logits, {shape}")
@@ -200,21 +232,28 @@ def _fits(value: Array, x: Array, name: str) -> Array:
 
 
 def _softmax(x: Array, xp: Any) -> Array:
-    if is_torch_array(x):  # one call instead of five: they are most of a decode loop's time outside the models
+    """Laws proportional to exp(x)."""
+    # One call instead of five, which are most of a decode loop's time outside the models.
+    if is_torch_array(x):
         return x.softmax(-1)
     return _rescale(xp.exp(x - xp.max(x, axis=-1, keepdims=True)), xp)
 
 
 def _nucleus(p: Array, x: Array, top_p: float) -> Array:
-    """Drop the least likely tokens whose total mass is at most 1 - top_p, never the most likely one."""
+    """Drop the least likely tokens of total mass at most 1 - top_p, never the most likely one."""
     xp = array_namespace(p)
-    order = xp.argsort(x, axis=-1, stable=True)  # by logit: equal after underflow is not equal
+    # Sort by logit, not by probability: logits may differ where both probabilities underflow to 0.
+    order = xp.argsort(x, axis=-1, stable=True)
     tail = xp.cumulative_sum(xp.take_along_axis(p, order, axis=-1), axis=-1)
-    keep = tail > 1 - top_p
-    keep = xp.concat([keep[..., :-1], xp.ones_like(keep[..., -1:])], axis=-1)
+    stays = tail > 1 - top_p
+    stays = xp.concat([stays[..., :-1], xp.ones_like(stays[..., -1:])], axis=-1)
+
+    # Back to the order of the vocabulary.
     back = xp.argsort(order, axis=-1)
-    return _rescale(xp.where(xp.take_along_axis(keep, back, axis=-1), p, 0.0), xp)
+    in_nucleus = xp.take_along_axis(stays, back, axis=-1)
+    return _rescale(xp.where(in_nucleus, p, 0.0), xp)
 
 
 def _rescale(w: Array, xp: Any) -> Array:
+    """Weights (..., V) divided by their sum."""
     return w / xp.sum(w, axis=-1, keepdims=True)
