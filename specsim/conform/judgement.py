@@ -107,6 +107,8 @@ def judge(
     longest = float(check.scalar(patience, "patience", "(0, inf)"))
     if say is not None and not callable(say):
         raise TypeError(f"say must be callable, got {check.shown(say)}")
+    if exhibits is not None and not isinstance(exhibits, Exhibits):
+        raise TypeError(f"exhibits must be an Exhibits, got {check.shown(exhibits)}")
     if reason := libraries.missing(subject):
         return Report(subject.name, (Verdict(subject.name, ALL, "not available", words=reason),))
     subject = libraries.settled(subject)

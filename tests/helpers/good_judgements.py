@@ -9,9 +9,9 @@ import numpy as np
 from specsim.conform import Subject
 
 
-def drawn_by_target(p: Any, q: Any, drafts: Any, random: Any) -> int:
-    """A verifier that asks nobody."""
-    return int(random.choice(len(p), p=p))
+def keep_every_draft(p: Any, q: Any, drafts: Any, random: Any) -> int:
+    """A verifier that asks nobody: it is convicted in a second, where a lossless one takes more than a sweep allows."""
+    return int(drafts[0])
 
 
 def row_of_three(text: tuple[int, ...]) -> Any:
@@ -20,6 +20,6 @@ def row_of_three(text: tuple[int, ...]) -> Any:
 
 
 CALLS: dict[str, dict[str, Any]] = {
-    "judge": {"subject": Subject("drawn", "step", drawn_by_target, sizes=(1,)), "properties": ["marginal"]},
+    "judge": {"subject": Subject("hopeful", "step", keep_every_draft, sizes=(1,)), "properties": ["marginal"]},
     "first_difference": {"plain": [0, 0], "other": [0, 1], "decode": row_of_three, "verify": row_of_three},
 }
