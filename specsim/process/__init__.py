@@ -1,1 +1,1 @@
-"""How the positions of a text are filled: one file a process, on whatever rows a model gives."""
+"""Processes say how the places of a text are filled, from the rows of any model: one file each."""

@@ -1,11 +1,13 @@
-"""Any-subset speculative decoding: one model drafts several places at once, and judges them in a given order.
+"""Any-subset speculative decoding: one model drafts several places at once and judges them.
 
-Law.         With n of the order's places decoded, k drafts are drawn independently, each from the model's law given
-             what is decoded. A second pass gives their laws given the drafts before them, too; a chain rule verifies.
-             The first draft's two laws are one, so it is kept. The second pass can score the place behind the drafts as
-             well: with `bonus` a round is a chain rule's block; as published a round that keeps all has no token more.
-Theorem.     T28: the law along the order is the model's, whatever its conditional laws are; for k >= 2, or with the
-             bonus, no more passes than tokens.
+Law.         With n of the order's places decoded, k drafts are drawn independently, each from the
+             model's law given what is decoded. A second pass gives their laws given the drafts
+             before them, too; a chain rule verifies. The first draft's two laws are one, so it is
+             accepted. The second pass can score the place behind the drafts as well: with `bonus` a
+             round is a chain rule's block; as published a round that accepts all drafts has no
+             token more.
+Theorem.     T28: the law along the order is the model's, whatever its conditional laws are; for k
+             >= 2, or with the bonus, no more passes than tokens.
 Randomness.  One for each draft; then the rule's.
 Cost.        Two passes a round; one if a single place is left.
 Paper.       Guo and Ermon, arXiv:2504.20456: `tokenwise`, `bonus=False`.
@@ -33,19 +35,26 @@ CASES = (
     {"slots": 2, "bonus": False},
     {"slots": 3, "bonus": False},
 )
-Prompt = dict[int, int]  # place -> token
+# The token at each place of a prompt.
+Prompt = dict[int, int]
 
 
 class State(NamedTuple):
-    """Texts (b, N), filled along an order of their places; between a round's two passes, drafts and their laws."""
+    """Texts that are filled along an order of their places.
+
+    `text` (b, N) holds tokens, drafts included; `filled` (b,) is the number of places decoded in
+    the order; `passes` (b,) counts passes. `order` (b, N) has each text's places, those of its
+    prompt first. `laws` (b, k, V) are the laws that a round's drafts were drawn from, None before
+    its first pass.
+    """
 
     text: Array
-    filled: Array  # (b,): places decoded, in that order
-    passes: Array  # (b,)
-    order: Array  # (b, N): a text's own, for its prompt comes first
+    filled: Array
+    passes: Array
+    order: Array
     slots: int
     bonus: bool
-    laws: Array | None  # (b, k, V): what the drafts were drawn from; None before the round's first pass
+    laws: Array | None
 
 
 def start(
@@ -57,47 +66,59 @@ def start(
     bonus: bool = True,
     given: Prompt | Sequence[Prompt] | None = None,
 ) -> State:
-    """Texts of which only what is given is filled.
+    """The state before the first pass: only the prompts are filled.
 
     Parameters
     ----------
     length, batch : int
         Tokens of each text, and texts.
     order : sequence of int, optional
-        The places in the order in which they are filled; those given come first. From left to right by default.
+        The places in the order in which they are filled; those given come first. From left to right
+        by default.
     slots : int
         Drafts of a round, k, at least 1.
     bonus : bool
         Whether the place behind the drafts is scored, too.
     given : dict of int to int, or a sequence of them, optional
-        Place -> token, of the prompt: one for all texts, or each text's own. At least one place is left.
+        Place -> token, of the prompt: one for all texts, or each text's own. At least one place is
+        left.
     """
+    # Check the options.
     slots = check.integer(slots, "slots", 1, limits.MAX_SUMMED)
     if bonus not in (True, False):
         raise ValueError(f"bonus must be True or False, got {check.shown(bonus)}")
-    wanted = [check.integer(n, f"order[{i}]", 0) for i, n in enumerate(range(length) if order is None else order)]
-    if sorted(wanted) != list(range(length)):
+    places = range(length) if order is None else order
+    places = [check.integer(n, f"order[{i}]", 0) for i, n in enumerate(places)]
+    if sorted(places) != list(range(length)):
         raise ValueError(f"order {check.shown(order)} is no permutation of 0..{length - 1}")
     prompts = _prompts({} if given is None else given, length, batch)
-    text, own = empty_text(batch, length), empty_text(batch, length)
+
+    # Write each prompt into its text, and put its places before the others.
+    text, orders = empty_text(batch, length), empty_text(batch, length)
     for i, prompt in enumerate(prompts):
-        own[i] = [p for p in wanted if p in prompt] + [p for p in wanted if p not in prompt]
+        in_prompt = [place for place in places if place in prompt]
+        orders[i] = in_prompt + [place for place in places if place not in prompt]
         for place, token in prompt.items():
             text[i, place] = token
-    known = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
-    return State(text, known, 0 * known, own, slots, bool(bonus), None)
+    filled = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
+    return State(text, filled, 0 * filled, orders, slots, bool(bonus), None)
 
 
 def _prompts(given: Prompt | Sequence[Prompt], length: int, batch: int) -> list[Prompt]:
-    """Each text's prompt; the error names the first that is none."""
-    each = {"given": given} if isinstance(given, dict) else {f"given[{i}]": prompt for i, prompt in enumerate(given)}
-    for name, prompt in each.items():
+    """Each text's prompt, checked; raises ValueError that names the first faulty one."""
+    # Name each prompt as errors do.
+    named = {"given": given} if isinstance(given, dict) else {f"given[{i}]": prompt for i, prompt in enumerate(given)}
+
+    # Each maps places of the text to tokens, and leaves a place to decode.
+    for name, prompt in named.items():
         for place, token in check.record(prompt, name, dict).items():
             if check.integer(place, f"a place of {name}", 0) >= length:
                 raise ValueError(f"{name} has place {place}; places are 0..{length - 1}")
             check.integer(token, f"{name}[{place}]", 0)
         if len(prompt) == length:
             raise ValueError(f"{name} fills all {length} places: nothing is left to decode")
+
+    # One prompt serves all texts.
     prompts = [given] * batch if isinstance(given, dict) else list(given)
     if len(prompts) != batch:
         raise ValueError(f"given holds {len(prompts)} prompts for {batch} texts")
@@ -105,51 +126,75 @@ def _prompts(given: Prompt | Sequence[Prompt], length: int, batch: int) -> list[
 
 
 def ask(state: State) -> Asked:
-    """The rows of the round's places: given what is decoded, or also the drafts before them."""
+    """The rows that the next pass must give, at the round's places.
+
+    In the first pass they see what is decoded, in the second also the drafts before them.
+    """
+    # The round's places (b, n), by their ranks in the order.
     length = state.text.shape[-1]
     reach = int(_reach(state).max(initial=0))
     ranks = np.minimum(state.filled[:, None] + np.arange(reach), length - 1)
-    known = np.broadcast_to(state.filled[:, None], ranks.shape) if state.laws is None else ranks
-    rank_of = np.argsort(state.order, axis=-1)
     places = np.take_along_axis(state.order, ranks, axis=-1)
-    return Asked(state.text, places, rank_of[:, None] < known[..., None])
+
+    # A place sees all places of a rank below this number (b, n).
+    num_seen = np.broadcast_to(state.filled[:, None], ranks.shape) if state.laws is None else ranks
+    rank_of = np.argsort(state.order, axis=-1)
+    return Asked(state.text, places, rank_of[:, None] < num_seen[..., None])
 
 
 def uniforms(state: State, rule: ModuleType) -> int:
-    """One for each draft, or those of the rule."""
+    """The number of uniforms of a pass: one for each draft, or those of the rule."""
     return state.slots if state.laws is None else int(rule.uniforms(state.slots))
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
-    """Draw the drafts from one pass's rows, or verify them by the next one's."""
-    return _drafted(state, rows, u) if state.laws is None else _verified(state, state.laws, rows, rule, u)
+    """The state after a pass: it draws the round's drafts, or verifies them."""
+    if state.laws is None:
+        return _drafted(state, rows, u)
+    return _verified(state, state.laws, rows, rule, u)
 
 
 def _drafted(state: State, rows: Array, u: Array) -> State:
-    """Drafts at the round's places. A text with one place left is done: that draft needs no judge."""
-    length, sizes, text = state.text.shape[-1], _drafts(state), copied(tokens_like(state.text, rows))
+    """The state with drafts at the round's places.
+
+    A text with one place left is done: the law of that draft is the one that would judge it.
+    """
+    length, sizes = state.text.shape[-1], _drafts(state)
+    text = copied(tokens_like(state.text, rows))
     live, last = state.filled < length, state.filled == length - 1
     for j in range(rows.shape[1]):
+        # These texts draft at their place j of the round.
         texts = np.flatnonzero(j < np.maximum(sizes, last))
-        text[texts, state.order[texts, state.filled[texts] + j]] = pick(rows[texts, j], u[texts, j])
+        places = state.order[texts, state.filled[texts] + j]
+        text[texts, places] = pick(rows[texts, j], u[texts, j])
     return state._replace(text=text, filled=state.filled + last, passes=state.passes + live, laws=rows)
 
 
 def _verified(state: State, laws: Array, rows: Array, rule: ModuleType, u: Array) -> State:
+    """The state after the round: the drafts that the rule accepts, and the token behind them.
+
+    The drafts were drawn from laws (b, k, V); rows (b, k or k + 1, V) are the target's.
+    """
     length, sizes, text = state.text.shape[-1], _drafts(state), copied(state.text)
     live, filled = state.filled < length, state.filled.copy()
     for size, texts in alike(sizes, live):
+        # The drafts of texts that have `size` of them, and both laws at their places.
         n = state.filled[texts]
         x = state.text[texts[:, None], state.order[texts[:, None], n[:, None] + np.arange(size)]]
         p, q = rows[texts, : size + 1], laws[texts, :size]
-        if p.shape[1] == size:  # as published: no place behind the drafts is scored, and none is filled
+
+        # As published, the place behind the drafts is not scored. A rule needs a row there; the
+        # token that it draws from this one is dropped.
+        if p.shape[1] == size:
             p = array_namespace(p).concat([p, p[:, -1:]], axis=1)
-        kept, token = verified(rule, p, q, x, u[texts])
-        fills = state.bonus | (kept < size)
+        accepted, token = verified(rule, p, q, x, u[texts])
+
+        # Write the token behind the accepted drafts.
+        fills = state.bonus | (accepted < size)
         where = np.flatnonzero(fills)
-        behind = state.order[texts[where], (n + kept)[where]]
+        behind = state.order[texts[where], (n + accepted)[where]]
         text[texts[where], behind] = token[where]
-        filled[texts] = n + kept + fills
+        filled[texts] = n + accepted + fills
     return state._replace(text=text, filled=filled, passes=state.passes + live, laws=None)
 
 
@@ -160,7 +205,8 @@ def _drafts(state: State) -> Array:
 
 def _reach(state: State) -> Array:
     """Places (b,) of which this pass gives rows."""
-    judged = _drafts(state) + state.bonus
+    # The second pass gives rows of the drafts, and with a bonus of the place behind them.
     if state.laws is not None:
-        return judged
+        return _drafts(state) + state.bonus
+    # The first gives rows of the drafts; the last place of a text is drawn from its own.
     return np.maximum(_drafts(state), state.filled == state.text.shape[-1] - 1)

@@ -1,13 +1,15 @@
-"""Speculative actions: a block of frames under the action that is held, kept up to the first real action that differs.
+"""Speculative actions: frames are made under the action that is held, and accepted while it stays.
 
-Law.         The text is the actions that come from outside. With the action at t known, frames t..t+n-1 are made as if
-             it were held: n - 1 drafts, each with a point mass at it as its law. What is real has a point mass, too, so
-             a chain rule keeps a draft exactly if it is the real action, and emits the first that is not.
-Theorem.     T28: the frames kept are those made under the real actions, if a block's frames are made one by one by the
-             same sampler with the same noise. Kept frames, for an action that stays with probability rho, whatever it
-             is: (1 - rho^n) / (1 - rho).
+Law.         The text is the actions that come from outside. With the action at t known, frames
+             t..t+n-1 are made as if it were held: n - 1 drafts, each with a point mass at it as its
+             law. What is real has a point mass, too, so a chain rule keeps a draft exactly if it is
+             the real action, and emits the first that is not.
+Theorem.     T28: the frames accepted are those made under the real actions, if a block's frames are
+             made one by one by the same sampler with the same noise. Accepted frames, for an action
+             that stays with probability rho, whatever it is: (1 - rho^n) / (1 - rho).
 Randomness.  None beyond the rule's, which point masses never heed.
-Cost.        One block of n frames for each change of the action, at the cost of a pass over n frames.
+Cost.        One block of n frames for each change of the action, at the cost of a pass over n
+             frames.
 Paper.       Next-Frame Diffusion, arXiv:2506.01380.
 """
 
@@ -30,49 +32,65 @@ CASES = ({"frames": 1}, {"frames": 2}, {"frames": 3})
 
 
 class State(NamedTuple):
-    """Actions (b, N) so far; a block is made for each pass."""
+    """Actions of texts so far.
+
+    `text` (b, N) holds actions; `filled` (b,) is the number of them known; `passes` (b,) counts
+    blocks, each made in one pass.
+    """
 
     text: Array
-    filled: Array  # (b,): actions known
-    passes: Array  # (b,): blocks made
+    filled: Array
+    passes: Array
     frames: int
 
 
 def start(length: int, batch: int = 1, *, frames: int = 4) -> State:
-    """Nothing is known; blocks have `frames` frames, fewer at the end."""
-    none = np.zeros(batch, dtype=np.int64)
-    return State(empty_text(batch, length), none, none, check.integer(frames, "frames", 1, limits.MAX_SUMMED))
+    """The state before the first action; blocks have `frames` frames, fewer at the end."""
+    zeros = np.zeros(batch, dtype=np.int64)
+    frames = check.integer(frames, "frames", 1, limits.MAX_SUMMED)
+    return State(empty_text(batch, length), zeros, zeros, frames)
 
 
 def ask(state: State) -> Asked:
-    """The laws of the actions that a block of frames meets: the world's rows, point masses once it has acted."""
-    length, held = state.text.shape[-1], copied(state.text)
-    reach = int(_drafts(state).max(initial=0)) + 1
+    """The rows that the next pass must give: laws of the actions that a block of frames meets.
+
+    They are the world's; once it has acted they are point masses.
+    """
+    # The last known action is held at all later places.
+    length, actions = state.text.shape[-1], copied(state.text)
     for i in np.flatnonzero(state.filled > 0):
-        held[i, state.filled[i] :] = held[i, state.filled[i] - 1]
+        actions[i, state.filled[i] :] = actions[i, state.filled[i] - 1]
+    reach = int(_drafts(state).max(initial=0)) + 1
     places = np.minimum(state.filled[:, None] + np.arange(reach), length - 1)
-    return Asked(held, places, before(places, length))
+    return Asked(actions, places, before(places, length))
 
 
 def uniforms(state: State, rule: ModuleType) -> int:
-    """Those of the rule."""
+    """The number of uniforms of a pass: those of the rule."""
     return int(rule.uniforms(state.frames - 1))
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
-    """Keep the actions that were held, and take the first that was not. The first call takes the first action."""
+    """The state after a block: held actions that were real, and the first that was not held.
+
+    The first call takes the first action.
+    """
     text, filled = copied(tokens_like(state.text, rows)), state.filled.copy()
     live = state.filled < text.shape[-1]
     for size, texts in alike(_drafts(state), live):
+        # The held action is each draft (n, size) of the block, drawn from a point mass.
         n = state.filled[texts]
         held = text[texts, np.maximum(n - 1, 0)]
         x = held[:, None] + 0 * tokens_like(np.zeros((1, size), dtype=np.int64), rows)
         q = one_hot(x, rows[texts, :size])
-        kept, token = verified(rule, rows[texts, : size + 1], q, x, u[texts])
+        accepted, token = verified(rule, rows[texts, : size + 1], q, x, u[texts])
+
+        # Write the accepted drafts, and the action behind them.
         for j in range(size):
-            text[texts[j < kept], n[j < kept] + j] = held[np.flatnonzero(j < kept)]
-        text[texts, n + kept] = token
-        filled[texts] = n + kept + 1
+            has_draft = j < accepted
+            text[texts[has_draft], n[has_draft] + j] = held[np.flatnonzero(has_draft)]
+        text[texts, n + accepted] = token
+        filled[texts] = n + accepted + 1
     return state._replace(text=text, filled=filled, passes=state.passes + (live & (state.filled > 0)))
 
 

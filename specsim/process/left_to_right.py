@@ -1,11 +1,13 @@
-"""From left to right: draft a block, verify it in one pass, drop what is behind it; the others are compared with it.
+"""From left to right: draft a block, verify it in one pass, drop what is behind it.
 
-Law.         gamma drafts in a row, each from the draft model's row after those before it; the target's rows for all of
-             them in one pass; a chain rule verifies. gamma = 0 is plain decoding.
+Law.         gamma drafts in a row, each from the draft model's row after those before it; the
+             target's rows for all of them in one pass; a chain rule verifies. gamma = 0 is plain
+             decoding.
 Theorem.     T02: with a lossless chain rule the text has the target's law.
 Randomness.  One for each draft; the rule's in the target's pass.
-Cost.        gamma passes of the draft and one of the target for kept + 1 tokens. `passes` counts the target's.
-Paper.       Leviathan et al., arXiv:2211.17192.
+Cost.        gamma passes of the draft and one of the target for accepted + 1 tokens. `passes`
+             counts the target's.
+Paper.       Leviathan et al., arXiv:2211.17192. Other processes are compared with this one.
 """
 
 from __future__ import annotations
@@ -27,23 +29,31 @@ CASES = ({"gamma": 0}, {"gamma": 1}, {"gamma": 2})
 
 
 class State(NamedTuple):
-    """Texts (b, N), and the laws of the drafts so far, a list of (b, V)."""
+    """Texts, and the laws of the drafts of this block so far.
+
+    `text` (b, N) holds tokens, drafts included; `filled` (b,) counts verified tokens, `passes` (b,)
+    passes of the target; `laws` has an array (b, V) for each draft.
+    """
 
     text: Array
-    filled: Array  # (b,)
-    passes: Array  # (b,): of the target
+    filled: Array
+    passes: Array
     gamma: int
     laws: tuple[Array, ...]
 
 
 def start(length: int, batch: int = 1, *, gamma: int = 4) -> State:
-    """Texts with nothing filled; blocks have gamma drafts, fewer where fewer tokens are left."""
-    none = np.zeros(batch, dtype=np.int64)
-    return State(empty_text(batch, length), none, none, check.integer(gamma, "gamma", 0, limits.MAX_SUMMED), ())
+    """The state before the first pass; blocks have gamma drafts, fewer at the end of a text."""
+    zeros = np.zeros(batch, dtype=np.int64)
+    gamma = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
+    return State(empty_text(batch, length), zeros, zeros, gamma, ())
 
 
 def ask(state: State) -> Asked:
-    """The draft's row of the next slot, or, when all are drafted, the target's of all and of the place behind."""
+    """The rows that the next pass must give: the draft's at the next slot, or the target's.
+
+    The target's pass comes when all slots are drafted, and has the place behind them, too.
+    """
     length, drafted = state.text.shape[-1], len(state.laws)
     if drafted < int(_drafts(state).max(initial=0)):
         places = np.minimum(state.filled[:, None] + drafted, length - 1)
@@ -53,26 +63,31 @@ def ask(state: State) -> Asked:
 
 
 def uniforms(state: State, rule: ModuleType) -> int:
-    """One for a draft, or those of the rule."""
-    return 1 if len(state.laws) < int(_drafts(state).max(initial=0)) else int(rule.uniforms(state.gamma))
+    """The number of uniforms of a pass: one for a draft, or those of the rule."""
+    is_drafting = len(state.laws) < int(_drafts(state).max(initial=0))
+    return 1 if is_drafting else int(rule.uniforms(state.gamma))
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
-    """Draw one draft more, or verify the block."""
+    """The state after a pass: it draws one draft more, or verifies the block."""
+    # Draft the next slot of the texts that have one.
     sizes, drafted, text = _drafts(state), len(state.laws), copied(tokens_like(state.text, rows))
     if drafted < int(sizes.max(initial=0)):
         texts = np.flatnonzero(drafted < sizes)
         text[texts, state.filled[texts] + drafted] = pick(rows[texts, 0], u[texts, 0])
         return state._replace(text=text, laws=(*state.laws, rows[:, 0]))
+
+    # All are drafted: verify, and write the token behind the accepted drafts.
     live, filled = state.filled < text.shape[-1], state.filled.copy()
     for size, texts in alike(sizes, live):
         x = state.text[texts[:, None], state.filled[texts, None] + np.arange(size)]
         p = rows[texts, : size + 1]
-        q = array_namespace(p).stack([law[texts] for law in state.laws[:size]], axis=1) if size else p[:, :0]
-        kept, token = verified(rule, p, q, x, u[texts])
-        at = state.filled[texts] + kept
-        text[texts, at] = token
-        filled[texts] = at + 1
+        laws = [law[texts] for law in state.laws[:size]]
+        q = array_namespace(p).stack(laws, axis=1) if size else p[:, :0]
+        accepted, token = verified(rule, p, q, x, u[texts])
+        place = state.filled[texts] + accepted
+        text[texts, place] = token
+        filled[texts] = place + 1
     return state._replace(text=text, filled=filled, passes=state.passes + live, laws=())
 
 
