@@ -1,4 +1,4 @@
-"""A model's pass on its own, captured and replayed: what a cycle of fixed shapes would cost without the rest of it."""
+"""The time of a model's pass alone, captured and replayed as in a cycle of fixed shapes."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ from specsim.verify.chain import tokenwise
 
 
 def seconds_of(function: Callable[[], Any], device: torch.device, *, calls: int, turns: int = 5) -> float:
-    """Seconds a call: calls in a row, waited for together; median over turns, the first of which warms up."""
-    found = []
+    """Seconds a call: calls in a row, waited for together.
+
+    Median over turns after one that warms up.
+    """
+    seconds = []
     for _ in range(turns + 1):
         synchronize(device)
         began = time.perf_counter()
         for _ in range(calls):
             function()
         synchronize(device)
-        found.append((time.perf_counter() - began) / calls)
-    return float(np.median(found[1:]))
+        seconds.append((time.perf_counter() - began) / calls)
+    return float(np.median(seconds[1:]))
 
 
 @torch.inference_mode()
 def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, span: int, *, calls: int) -> float:
-    """Seconds of a pass of fixed shape, head included, over so many tokens of each text from a position on.
+    """Seconds of a pass of fixed shape, head included, over tokens of each text from a position on.
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, s
 def tree_pass_seconds(
     model: LanguageModel, batch: int, parents: Array, position: int, span: int, *, calls: int
 ) -> float:
-    """Seconds of a pass of fixed shape, head included, over the last token of each text and the nodes of a tree.
+    """Seconds of a pass of fixed shape, head included, over a last token and the nodes of a tree.
 
     Parameters
     ----------
@@ -93,6 +96,7 @@ def tree_pass_seconds(
     ids = torch.zeros(batch, len(rows), dtype=torch.int64, device=model.device)
 
     def whole(root: Tensor, ids: Tensor) -> Tensor:
+        """Logits of all nodes."""
         texts = Texts(ids[:, :2], root, fixed.sequences, None, span)
         return nodes_logits(on, "target", place_of(on, "target", plan, texts), texts, ids)
 

@@ -1,4 +1,4 @@
-"""A part of the job and its record, which is written after every row and carried on by the next run."""
+"""A part of the measurements and its record, which is written after each row and can be carried on."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Row = dict[str, Any]
 
 
 class TimeIsUp(KeyboardInterrupt):
-    """The time of a run is over; what handles Ctrl-C handles it, too."""
+    """The time of a run is over; handlers of Ctrl-C handle it, too."""
 
 
 class Task(NamedTuple):
-    """Rows that are measured together: `run` is told the keys still wanted, and yields each with its values."""
+    """Rows that are measured together: `run` takes the keys still wanted, and yields each with its row."""
 
     keys: list[str]
     run: Callable[[list[str]], Iterable[tuple[str, Row]]]
 
 
 class Part(NamedTuple):
-    """What a part measures: name, settings for its provenance, tasks in order, plot, and what to do when complete.
+    """A part: name, settings for its provenance, tasks in order, plot, and cleaning when complete.
 
-    `skipped` says what has to be installed before anything can be measured.
+    `skipped` names what has to be installed before anything can be measured.
     """
 
     name: str
@@ -46,29 +46,30 @@ class Part(NamedTuple):
     skipped: str | None = None
 
 
-def one(key: str, measure: Callable[[], Row]) -> Task:
+def row_task(key: str, measure: Callable[[], Row]) -> Task:
     """A task of one row."""
     return Task([key], lambda wanted: [(key, measure())])
 
 
 def is_finished(record: dict[str, Any], key: str) -> bool:
-    """Whether a row was measured, and whole."""
+    """Whether a row was measured completely."""
     return any(row["key"] == key and not {"failed", "partial"} & row.keys() for row in record["rows"])
 
 
 def is_good(row: Row) -> bool:
-    """False for a row that failed or is in part, or whose verdict is not the one it must be."""
+    """Whether a row is complete and has the verdict that it must have."""
     return not {"failed", "partial"} & row.keys() and bool(row.get("passed", row.get("killed", True)))
 
 
 def opened(path: Path, name: str, what: dict[str, Any]) -> dict[str, Any]:
-    """The record to carry on, if it was made on the same machine with the same settings; else a new one.
+    """The record to carry on if machine and settings are the same; else a new one.
 
-    A record of another machine or setting, or a damaged one, is set aside under another name: a measurement is
-    never overwritten by another.
+    A record of another machine or setting, or a damaged one, is set aside under another name: a
+    measurement is never overwritten by another.
     """
     schema = f"specsim-gpu-{name}/1"
-    what = json.loads(json.dumps(what))  # as a file gives it back
+    # In the form that a file gives back.
+    what = json.loads(json.dumps(what))
     if path.exists():
         old = read(path)
         if old is not None and old.get("schema") == schema and _same(old["provenance"], what):
@@ -88,7 +89,7 @@ def read(path: Path) -> dict[str, Any] | None:
 
 
 def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    """Whether two provenances differ in nothing but when and how they were called."""
+    """Whether two provenances are the same but for date and command."""
     return all(a.get(key) == b.get(key) for key in (a.keys() | b.keys()) - {"date", "command"})
 
 
@@ -101,46 +102,51 @@ def run_part(
     budget: float = 60 * MINUTES,
     say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Measure the rows of a part that are not there yet, until done or the budget is spent.
+    """Measure the rows of a part that are not there yet, until all are or the budget is spent.
 
-    The row that is measured when the time is up is given up, and measured anew by the next run.
+    A row that is unfinished when the time is up is dropped, and measured anew by the next run.
 
     Parameters
     ----------
     part : Part
-        What to measure.
+        The part to measure.
     folder : Path
-        Where its record lies.
+        Folder of its record.
     what : dict
         Provenance.
     device : torch.device
-        Asked whether it still answers after a row failed.
+        Checked after a row that failed: a lost device ends the run.
     budget : float
         Seconds.
     say : callable
-        Told of each row.
+        Called with a line on each row.
 
     Returns
     -------
     dict
-        The record as written; `stopped` says why it is not complete: budget, rows failed, device lost, interrupted.
+        The record as written; `stopped` says why it is not complete: budget, rows failed, device
+        lost, interrupted.
     """
+    # The record; it counts as interrupted until its end is known.
     path = folder / f"{part.name}.json"
     record = opened(path, part.name, what | {"settings": part.settings})
     if record["complete"]:
         return record
-    record |= {"budget_s": budget, "stopped": "interrupted"}  # until it is known how it ended
+    record |= {"budget_s": budget, "stopped": "interrupted"}
     ends, began = time.monotonic() + budget, [time.monotonic()]
 
     def add(key: str, row: Row) -> None:
+        """Write a row into the record, in place of an older one with its key."""
         now = time.monotonic()
         row = {"key": key} | row | {"seconds": round(now - began[0], 2)}
         began[0] = now
         rows = [*(r for r in record["rows"] if r["key"] != key), row]
         write_json(path, record | {"rows": rows})
         record["rows"] = rows
-        say(f"{part.name}: {key}: {row.get('failed') or row.get('partial') or 'done'} ({row['seconds']} s)")
+        state = row.get("failed") or row.get("partial") or "done"
+        say(f"{part.name}: {key}: {state} ({row['seconds']} s)")
 
+    # Tasks one after the other, until the time is up or the device is lost.
     lost = is_late = False
     try:
         with alarm(budget):
@@ -154,23 +160,35 @@ def run_part(
     except TimeIsUp:
         is_late = True
         say(f"{part.name}: the time was up before a row ended; the next run begins that row anew")
+
+    # Why it ended.
     complete = all(is_finished(record, key) for task in part.tasks for key in task.keys)
-    spent = "budget" if is_late or time.monotonic() >= ends else "rows failed"
-    record |= {"complete": complete, "stopped": None if complete else "device lost" if lost else spent}
+    stopped: str | None = "rows failed"
+    if complete:
+        stopped = None
+    elif lost:
+        stopped = "device lost"
+    elif is_late or time.monotonic() >= ends:
+        stopped = "budget"
+    record |= {"complete": complete, "stopped": stopped}
     write_json(path, record)
-    if record["complete"]:
+    if complete:
         part.clean()
     return record
 
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Raise `TimeIsUp` inside after so many seconds, where a system has such a clock (not in a thread, not Windows)."""
+    """Raise `TimeIsUp` inside after this many seconds.
+
+    It does nothing in a thread or on Windows, which have no such clock.
+    """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ring(number: int, frame: Any) -> None:
+        """Handle the signal of the clock."""
         raise TimeIsUp
 
     before = signal.signal(signal.SIGALRM, ring)

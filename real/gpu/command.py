@@ -44,24 +44,32 @@ def main(
         bool, typer.Option("--json", help="Print the records as JSON, a list, not as Markdown.")
     ] = False,
 ) -> None:
-    """Check and measure on a GPU, in parts; it ends in time, and the same command carries on where it ended.
+    """Check and measure on a GPU, in parts; it ends in time, and the same command carries on where
+    it ended.
 
-    Status 1: a row failed or a verdict is bad; 2: bad input; 130: interrupted, finished rows are kept.
+    Status 1: a row failed or a verdict is bad; 2: bad input; 130: interrupted, finished rows are
+    kept.
     """
+    # Refuse bad input before torch is loaded where that is possible.
     ends = time.monotonic() + 60 * minutes
     try:
         names = [name for name in NAMES if name in _known(parts or list(NAMES))]
-        if not 0 < minutes < float("inf"):  # false for NaN
+        # The comparison is false for NaN, which is refused, too.
+        if not 0 < minutes < float("inf"):
             raise ValueError(f"minutes must be positive and finite, got {minutes:g}")
-        import array_api_compat  # noqa: F401 - whatever torch brings, this it does not: said in a second
+        # A package that torch does not bring: if it is missing, the error comes at once.
+        import array_api_compat  # noqa: F401
 
-        from real.gpu.device import find_device  # which loads torch: help does without
+        # Imported here: it loads torch, which help does without.
+        from real.gpu.device import find_device
 
         where, folder = find_device(device), out or Path("runs/gpu-tiny" if tiny else "real/results/gpu")
         _make(folder)
     except ValueError as error:
         typer.echo(error_line(str(error)), err=True)
         raise typer.Exit(2) from None
+
+    # Run the parts, and print their records.
     typer.echo(f"{', '.join(names)}: up to {minutes:g} minutes, records in {folder}", err=True)
     from real.gpu.book import is_good
     from real.gpu.run import run
@@ -86,6 +94,7 @@ def _skipped(names: list[str], records: list[dict[str, Any]]) -> list[str]:
 
 
 def _known(parts: list[str]) -> list[str]:
+    """The names of parts; ValueError for an unknown one."""
     for name in parts:
         if name not in NAMES:
             raise unknown("part", name, NAMES)
@@ -93,6 +102,7 @@ def _known(parts: list[str]) -> list[str]:
 
 
 def _make(folder: Path) -> None:
+    """Make a folder; ValueError if that or its records cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

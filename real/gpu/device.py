@@ -1,4 +1,4 @@
-"""The device a run is made on: whether it is there, what it is called, whether it still answers."""
+"""The device of a run: whether it is there, its name and kernels, whether it still computes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_device(name: str) -> torch.device:
 
 
 def described(device: torch.device, **what: Any) -> dict[str, Any]:
-    """Provenance of a run: `real.studies.compare.report.provenance`, GPU, driver and attention kernels."""
+    """Provenance of a run: `real.studies.compare.report.provenance`, with GPU, driver and attention kernels."""
     gpu = None
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
@@ -35,29 +35,31 @@ def described(device: torch.device, **what: Any) -> dict[str, Any]:
 
 
 def pin_attention() -> None:
-    """Keep cuDNN out of attention: on some GPUs torch picks it for some shapes, and it builds a plan for each of them.
+    """Keep cuDNN out of attention.
 
-    A cycle has a shape for every length and batch, so that times would jump where the choice flips.
+    On some GPUs torch picks it for some shapes, and it builds a plan for each of them. A cycle has
+    a shape for every length and batch, so that times would jump where the choice flips.
     """
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def attention_kernels(device: torch.device, dtype: torch.dtype = torch.bfloat16) -> dict[str, str]:
-    """Which of its kernels torch attends by, for one token and for 2 to 17 with a mask.
+    """The names of torch's attention kernels for one token and for 2 to 17 tokens with a mask.
 
-    They are asked what `real.models.llama` asks of them: 8 heads of keys of width 64, each shared by 4 heads of
-    queries, over 64 positions. Several names, with commas, say that the choice depends on the number of tokens.
+    The shapes are those of `real.models.llama`: 8 heads of keys of width 64, each shared by 4 heads
+    of queries, over 64 positions. Several names with commas mean that the choice depends on the
+    number of tokens.
     """
     keys = torch.zeros(1, 8, 64, 64, dtype=dtype, device=device)
-    found = {}
+    kernels = {}
     for name, sizes in (("one token", (1,)), ("masked", (2, 5, 9, 17))):
         chosen = set()
         for tokens in sizes:
             queries = keys.new_zeros(1, 8, 4 * tokens, 64)
             mask = None if tokens == 1 else keys.new_zeros(1, 1, 4 * tokens, 64)
             chosen.add(SDPBackend(torch._fused_sdp_choice(queries, keys, keys, mask)).name.lower())
-        found[name] = ", ".join(sorted(chosen))
-    return found
+        kernels[name] = ", ".join(sorted(chosen))
+    return kernels
 
 
 def _driver() -> str:
@@ -70,7 +72,7 @@ def _driver() -> str:
 
 
 def alive(device: torch.device) -> bool:
-    """Whether the device still computes: after a fault, every further call in this process fails."""
+    """Whether the device still computes: after a fault every further call in this process fails."""
     try:
         return float((torch.ones(1, device=device) + 1).item()) == 2
     except RuntimeError:
@@ -78,7 +80,7 @@ def alive(device: torch.device) -> bool:
 
 
 def free(device: torch.device) -> None:
-    """Hand back a GPU's memory that nothing can reach any more, reference cycles included."""
+    """Release a GPU's memory that is unreachable, reference cycles included."""
     if device.type == "cuda":
         gc.collect()
         torch.cuda.empty_cache()

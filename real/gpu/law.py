@@ -29,33 +29,47 @@ from specsim.testing.statistics import law_test
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
-VOCAB, TOKENS, GAMMA, FALSE_ALARM = 4, 4, 3, 1e-6  # a block of three kept drafts and the bonus token fills a text
-_START = [0]  # one token: there is nothing to read beforehand, text by text
+# A block of three accepted drafts and the bonus token fills a text.
+VOCAB, TOKENS, GAMMA = 4, 4, 3
+# Probability with which the test rejects texts that have the law.
+FALSE_ALARM = 1e-6
+# The prompt has one token, so that nothing has to be read beforehand, text by text.
+_START = [0]
 
 
 @dataclass(frozen=True)
 class DrawsFromTarget:
-    """A planted fault: tokenwise, but the token after a rejection is drawn from p and not from what q leaves over."""
+    """A planted fault: tokenwise, but the token after a rejection is drawn from p, not the residual."""
 
     def prepare(self, p: Array, q: Array) -> tokenwise.Plan:
-        """As tokenwise."""
+        """Return tokenwise's plan."""
         return tokenwise.prepare(p, q)
 
     def uniforms(self, gamma: int) -> int:
-        """As tokenwise."""
+        """Return tokenwise's number of uniforms."""
         return tokenwise.uniforms(gamma)
 
     def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
-        """(kept, token)."""
-        kept, _ = tokenwise.verify(plan, drafts, u)
-        row = array_namespace(u).take_along_axis(plan.p, kept[..., None, None], axis=-2)[..., 0, :]
-        return kept, pick(row, u[..., -1])
+        """Return numbers of accepted drafts, and tokens."""
+        num_accepted, _ = tokenwise.verify(plan, drafts, u)
+        row = array_namespace(u).take_along_axis(plan.p, num_accepted[..., None, None], axis=-2)[..., 0, :]
+        return num_accepted, pick(row, u[..., -1])
 
 
 def tested(
-    device: torch.device, dtype: torch.dtype, fixed: bool | None, texts: int, batch: int, *, planted: bool
+    device: torch.device,
+    dtype: torch.dtype,
+    fixed: bool | None,
+    texts: int,
+    batch: int,
+    *,
+    planted: bool,
 ) -> Row:
-    """Write texts in large batches, count them, and compare; with a planted fault the verdict is `killed`."""
+    """Write texts in large batches and test their law.
+
+    With a planted fault the verdict is `killed`.
+    """
+    # The models, the law of their texts, and counts of what is written.
     target, draft = (
         from_hf(random_tiny("llama", VOCAB, seed, near=near, dtype=dtype).to(device))
         for seed, near in ((3, None), (4, 3))
@@ -63,6 +77,8 @@ def tested(
     law = text_law(lambda text: full_logits(target, text)[-1], device)
     rule = DrawsFromTarget() if planted else tokenwise
     counts, blocks = _counts(target, draft, rule, fixed, texts, batch)
+
+    # The test, beside the distance that rounding alone makes.
     test = law_test(counts, law, false_alarm=FALSE_ALARM)
     verdict = {"mutant": "draws_from_target", "killed": not test.passed} if planted else {"passed": test.passed}
     rounding = total_variation(text_law(lambda text: _stepwise(target, text), device), law)
@@ -88,17 +104,23 @@ def text_law(rows: Callable[[Tensor], Tensor], device: torch.device) -> Array:
 
 
 def _stepwise(model: LanguageModel, text: Tensor) -> Tensor:
-    """The same logits from a cache, one token at a time: how far rounding alone moves the law."""
+    """Logits from a cache, one token at a time: with them the effect of rounding alone is known."""
     cache = model.cache()
     return [cache.forward(token[None, None], 1)[0, 0] for token in text][-1]
 
 
 def _counts(
-    target: LanguageModel, draft: LanguageModel, rule: Verifier, fixed: bool | None, texts: int, batch: int
+    target: LanguageModel,
+    draft: LanguageModel,
+    rule: Verifier,
+    fixed: bool | None,
+    texts: int,
+    batch: int,
 ) -> tuple[Array, int]:
-    """How often each text was written, and in how many blocks."""
+    """How often each text was written, and the number of blocks."""
     counts, blocks = np.zeros(VOCAB**TOKENS, dtype=np.int64), 0
-    kept = Kept(2)  # a batch captures its cycle once; the last batch may be smaller and has its own
+    # A batch captures its cycle once; the last batch may be smaller, and has a cycle of its own.
+    kept = Kept(2)
     places = VOCAB ** np.arange(TOKENS)[::-1]
     for done in range(0, texts, batch):
         sources = list(_uniforms(min(batch, texts - done), done))
@@ -123,7 +145,7 @@ def _counts(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Search for no reference cycles inside: among the many small objects of a batch, that is a third of the time."""
+    """Search for no reference cycles inside: with a batch's many small objects it takes a third of the time."""
     gc.disable()
     try:
         yield
@@ -132,12 +154,16 @@ def _no_collection() -> Iterator[None]:
 
 
 def _uniforms(count: int, seed: int) -> Iterator[Uniforms]:
-    """Independent numbers for each text and each place a block may start; keyed ones would cost most of the time."""
+    """Independent uniforms for each text and each place where a block may start.
+
+    Keyed ones would take most of the time.
+    """
     size = GAMMA + tokenwise.uniforms(GAMMA)
     rows = np.random.default_rng(seed).random((count, TOKENS, size))
-    for own in torch.from_numpy(rows):
-        yield partial(_part_of, own)
+    for text_rows in torch.from_numpy(rows):
+        yield partial(_part_of, text_rows)
 
 
-def _part_of(own: Tensor, position: int, count: int) -> Tensor:
-    return own[position - len(_START), :count]
+def _part_of(text_rows: Tensor, position: int, count: int) -> Tensor:
+    """The first uniforms of a text's block at a position."""
+    return text_rows[position - len(_START), :count]

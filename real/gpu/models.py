@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
 
-KINDS = {"llama": LlamaConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config}  # biases in one, normed heads in another
+# Architectures: qwen2 has biases, qwen3 has norms of queries and keys.
+KINDS = {"llama": LlamaConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config}
 _HIDDEN = 16
 
 
@@ -31,7 +32,7 @@ def random_tiny(
     vocab, seed : int
         Tokens, and seed of the weights.
     near : int, optional
-        Seed of a model that it resembles: a draft that is worth something.
+        Seed of a model that it resembles, for a draft that is often accepted.
     layers, kv_heads : int
         Layers, and key and value heads for two query heads.
     dtype : torch.dtype
@@ -56,17 +57,20 @@ def random_tiny(
     )
     with torch.random.fork_rng(devices=[]):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
-    own, other = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed if near is None else near)
+
+    # Random weights; the variances of the two parts of a model with `near` add up to 1.
+    generator = torch.Generator().manual_seed(seed)
+    near_generator = torch.Generator().manual_seed(seed if near is None else near)
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            noise = _noise(name, weight, own)
-            resembled = _noise(name, weight, other)
-            weight.copy_(noise if near is None else 0.99 * resembled + 0.14 * noise)  # variances add up to 1
+            noise = _noise(name, weight, generator)
+            resembled = _noise(name, weight, near_generator)
+            weight.copy_(noise if near is None else 0.99 * resembled + 0.14 * noise)
     return model.eval()
 
 
 def _noise(name: str, weight: Tensor, generator: torch.Generator) -> Tensor:
-    """Unit variance for embedding and head, projections that keep it, norms near 1."""
+    """Random weights: unit variance in embedding and head, projections that keep it, norms near 1."""
     noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
     if weight.ndim == 1:
         return 0.1 * noise + ("norm" in name)

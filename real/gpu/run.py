@@ -1,4 +1,4 @@
-"""Run parts one after another, and say how they ended."""
+"""Run parts one after another, and print how each ended."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ from real.gpu.parts import pair, parity, rules, shapes, smollm2, trees
 
 
 def run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends: float) -> list[dict[str, Any]]:
-    """The records of the parts, until `ends` on the monotonic clock; KeyboardInterrupt leaves what was finished."""
+    """The records of the parts, until `ends` on the monotonic clock.
+
+    KeyboardInterrupt leaves what was finished.
+    """
     disable_progress_bar()
-    torch.set_num_threads(1)  # the steadiest where a processor is shared
+    # One thread is steadiest on a shared processor.
+    torch.set_num_threads(1)
     if device.type == "cuda":
         pin_attention()
     return [*_run(names, device, folder, tiny, ends)]
@@ -36,28 +40,36 @@ def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
 
 
 def _run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends: float) -> Iterator[dict[str, Any]]:
-    """Run parts one after another; a device that is lost ends it, since this process will not see it again."""
+    """Run parts one after another; a lost device ends it, since this process cannot use it again."""
     say = partial(typer.echo, err=True)
     for name in names:
         command = f"python -m real.gpu {name} --device {device.type}{' --tiny' if tiny else ''}"
+
+        # A part that cannot run here is skipped.
         made = part_of(name, device, folder, tiny)
         if made.skipped is not None:
             say(f"{name}: skipped: {made.skipped}")
             yield {"schema": f"specsim-gpu-{name}/1", "complete": False, "skipped": made.skipped, "rows": []}
             continue
+
+        # Measure it and plot it.
         left = ends - time.monotonic()
-        record = run_part(made, folder, described(device, command=command, tiny=tiny), device, budget=left, say=say)
+        what = described(device, command=command, tiny=tiny)
+        record = run_part(made, folder, what, device, budget=left, say=say)
         try:
             if made.plot and any("speedup" in row for row in record["rows"]):
                 made.plot(folder / f"{name}.png", record)
-        except ImportError:  # matplotlib is not there: a plot is no reason to end
+        # Without matplotlib the run goes on.
+        except ImportError:
             say(f"{name}: no plot (install the extra `plot`)")
         yield record
+
+        # The next part, with the memory of this one's models.
         if record["stopped"] == "device lost":
             say(f"{name}: the device is lost; run the command again to carry on")
             return
         if record["stopped"] == "budget":
             say(f"{name}: the minutes are spent; run the command again to carry on")
             return
-        del made  # its models
+        del made
         free(device)

@@ -1,4 +1,4 @@
-"""What the records say, as Markdown; a number stands there only if it was measured."""
+"""The records as Markdown; it has only numbers that were measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Record = dict[str, Any]
 Rows = list[dict[str, Any]]
 MISSING = "*not yet measured*"
 NOTHING = "No run on a GPU has been recorded yet."
-_SHOWN = (1, 2, 4, 8, 16)  # gammas in the table of shapes; all are in the record
+# Gammas in the table of shapes; the record has all of them.
+_SHOWN = (1, 2, 4, 8, 16)
 
 
 def markdown(folder: str | Path) -> str:
@@ -37,6 +38,7 @@ def markdown(folder: str | Path) -> str:
 
 
 def _part(name: str, table: Callable[[Rows], list[str]], record: Record) -> str:
+    """A part's line, its table and the rows that failed."""
     rows = [row for row in record["rows"] if "failed" not in row]
     failed = [
         f"- {how}: {row['key']}: {row[how]}" for row in record["rows"] for how in ("failed", "partial") if how in row
@@ -46,7 +48,7 @@ def _part(name: str, table: Callable[[Rows], list[str]], record: Record) -> str:
 
 
 def _made(record: Record) -> str:
-    """Where and when a record was made, and whether it is whole."""
+    """The day, machine and command of a record, and why it is not complete."""
     what = record["provenance"]
     gpu, used = what["gpu"], what["versions"]
     where = f"{gpu['name']} (driver {gpu['driver']})" if gpu else f"{what['machine']['processor']} (no GPU)"
@@ -58,20 +60,23 @@ def _made(record: Record) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """A table's lines; none without rows."""
     return [] if not rows else [_line(head), _line(["---"] * len(head)), *(_line(row) for row in rows)]
 
 
 def _line(cells: list[str]) -> str:
+    """A line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
 def _parity(rows: Rows) -> list[str]:
-    """Verdicts, with the smallest distance that a law test would have seen."""
+    """Verdicts, with the smallest distance that a law test would see."""
+    # Comparisons of tokens, and tests of a law.
     lines = []
     for row in rows:
         if "cases" in row:
-            found = f"{row['tokens']} tokens in {row['cases']} cases, {len(row['different'])} differ"
-            lines.append([row["key"], found, "", "passed" if row["passed"] else "**failed**"])
+            comparison = f"{row['tokens']} tokens in {row['cases']} cases, {len(row['different'])} differ"
+            lines.append([row["key"], comparison, "", "passed" if row["passed"] else "**failed**"])
             continue
         verdict = row.get("passed", row.get("killed"))
         good = "rejected, as it must be" if "killed" in row else "passed"
@@ -88,21 +93,26 @@ def _parity(rows: Rows) -> list[str]:
 
 def _shapes(rows: Rows) -> list[str]:
     """A line for each setting: measured speedups with the predicted ones in brackets."""
+    # Rows by setting, and the draft step of each.
     groups: dict[str, Rows] = defaultdict(list)
     for row in rows:
         if "speedup" in row:
             groups[row["key"].rpartition("/")[0]].append(row)
     steps = {row["key"].rpartition("/")[0]: _draft_step(row["costs"]) for row in rows if "costs" in row}
+
+    # A line for each setting: medians over its gammas, and speedups.
     lines = []
-    for name, found in groups.items():
-        by_gamma = {row["gamma"]: row for row in found}
-        plain_ms = 1e3 * np.median([row["plain_s_measured"] for row in found])
-        share = np.median([row["plain_read_share"] for row in found])
-        outside = np.median([row["outside_models"] for row in found])
+    for name, group in groups.items():
+        by_gamma = {row["gamma"]: row for row in group}
+        plain_ms = 1e3 * np.median([row["plain_s_measured"] for row in group])
+        share = np.median([row["plain_read_share"] for row in group])
+        outside = np.median([row["outside_models"] for row in group])
         cells = [_speed(by_gamma[g]["speedup"]) if g in by_gamma else "" for g in _SHOWN]
         step = f"{steps[name]:.2f}" if name in steps else MISSING
         lines.append([name, f"{plain_ms:.1f}", f"{share:.0%}", step, *cells, f"{outside:.0%}"])
-    summary = _overall([row for group in groups.values() for row in group]) if groups else []
+
+    # Sentences on all settings and on the memory.
+    summary = _overall([row for of_setting in groups.values() for row in of_setting]) if groups else []
     copied = [
         f"A copy moves {row['bytes_per_s'] / 1e9:.0f} GB/s, a sum reads {row['read_bytes_per_s'] / 1e9:.0f} GB/s."
         for row in rows
@@ -116,13 +126,13 @@ def _shapes(rows: Rows) -> list[str]:
 
 
 def _draft_step(costs: dict[str, Any]) -> float:
-    """Return what one more draft adds to a cycle, in plain steps: the mean over the calibrated lengths."""
+    """The cost of one more draft in a cycle, in plain steps: the mean over the calibrated lengths."""
     gammas, cycles = costs["gammas"], costs["cycle_s"]
     return float((cycles[-1] - cycles[1]) / (gammas[-1] - gammas[1]) / cycles[0])
 
 
 def _overall(rows: Rows) -> list[str]:
-    """How well costs and speedups of all settings were predicted, and why the two differ."""
+    """Sentences on the errors of predicted costs and speedups of all settings, and why they differ."""
     costs = [abs(_cycle_error(row)) for row in rows]
     speeds = [abs(row["speedup"]["error"]) for row in rows]
     fewest, most = (choose(row["cycles"] for row in rows) for choose in (min, max))
@@ -142,20 +152,21 @@ def _cycle_error(row: dict[str, Any]) -> float:
 
 
 def _speed(speedup: dict[str, float]) -> str:
+    """The measured speedup, with the predicted one in brackets."""
     return f"{speedup['measured']:.2f} ({speedup['predicted']:.2f})"
 
 
 def _pair(rows: Rows) -> list[str]:
     """Held-out losses, then predicted and measured tau and speedup."""
     losses = [row["nats_per_token"] for row in rows if "nats_per_token" in row]
-    said = [f"Held-out loss {x['target']:.3f} (target), {x['draft']:.3f} (draft) nats per token." for x in losses]
+    sentences = [f"Held-out loss {x['target']:.3f} (target), {x['draft']:.3f} (draft) nats per token." for x in losses]
     lines = [
         [row["key"], f"{row['tau']['measured']:.3f} ({row['tau']['predicted']:.3f})", _speed(row["speedup"])]
         for row in rows
         if "tau" in row
     ]
     table = _table(["cycle, gamma", "tau measured (predicted)", "speedup measured (predicted)"], lines)
-    return [*said, "", *table] if said and table else said + table
+    return [*sentences, "", *table] if sentences and table else sentences + table
 
 
 def _rules(rows: Rows) -> list[str]:
@@ -166,7 +177,8 @@ def _rules(rows: Rows) -> list[str]:
     for row in rows:
         family, rule, batch, drafts = row["key"].split("/")
         times[f"{rule}, {drafts} ({family})"][batch] = row["graph_us" if "graph_us" in row else "us"]
-        if family == "step":  # the softmax of a chain has more rows
+        # The softmax of a chain has more rows.
+        if family == "step":
             softmax.setdefault(batch, float(row["softmax_us"]))
     batches = sorted(
         {batch for by_batch in times.values() for batch in by_batch}, key=lambda name: int(name.split()[1])
@@ -182,26 +194,29 @@ def _rules(rows: Rows) -> list[str]:
 
 def _trees(rows: Rows) -> list[str]:
     """Parity, a line for each entry with graphs and eager cycles, and t(m)."""
-    said = _checked(rows)
+    # Sentences on parity and passes.
+    sentences = _checked(rows)
     passes = [
         f"t({row['tokens']}) = {row['plain_steps']:.2f} ({row['chain_plain_steps']:.2f})"
         for row in rows
         if "plain_steps" in row
     ]
     if passes:
-        said.append(
+        sentences.append(
             "A pass of the target over the m nodes of a tree takes t(m) plain steps (in brackets: over m tokens in a "
             f"row): {', '.join(passes)}."
         )
+
+    # A line for each entry.
     lines = [
         [row["key"], str(len(row["parents"])), f"{row['tau']['measured']:.3f}", f"{1e3 * row['cycle_s']:.2f}",
          "{:.2f} [{:.2f}, {:.2f}]".format(row["speedup"]["measured"], *row["speedup"]["interval"])]
         for row in rows
         if "speedup" in row
     ]  # fmt: skip
-    said += _best(rows)
+    sentences += _best(rows)
     head = ["cycle, tree, rule", "nodes", "tokens a target call", "cycle, ms", "speedup (95 %)"]
-    return [*(f"{line}\n" for line in said), *_table(head, lines)]
+    return [*(f"{line}\n" for line in sentences), *_table(head, lines)]
 
 
 def _checked(rows: Rows) -> list[str]:

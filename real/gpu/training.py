@@ -1,4 +1,7 @@
-"""A medium pair trained in place: the target on the corpus, the draft on the target's laws; a few minutes on a GPU."""
+"""A medium pair trained in place: the target on the corpus, the draft on the target's laws.
+
+The training takes a few minutes on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from real.train.corpus import Corpus
 from real.train.recipe import Recipe, Shape, learning_rate
 from real.train.step import batch_at, build, optimizers
 
-_PROBE = 10  # steps after which it is known how many fit into the time
+# Steps after which the number of steps that fit into the time is computed.
+_PROBE = 10
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,8 @@ class Plan:
     )
     target_s: float = 140.0
     draft_s: float = 60.0
-    characters: int = 0  # of the corpus; 0 is all of it
+    # Characters of the corpus; 0 means all.
+    characters: int = 0
 
 
 class Text(NamedTuple):
@@ -52,7 +57,7 @@ class Text(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """How a stage went: steps, seconds, tokens a second, last loss in nats."""
+    """The outcome of a stage: steps, seconds, tokens a second, last loss in nats."""
 
     steps: int
     seconds: float
@@ -74,14 +79,16 @@ def read_text(plan: Plan) -> Text:
 
 
 def train(plan: Plan, text: Text, device: torch.device) -> tuple[Any, Any, dict[str, Stage]]:
-    """Target, draft (float32, to be rounded by whoever saves them), and how both stages went."""
+    """The trained target and draft in float32, and the outcome of both stages."""
     recipe, size = plan.recipe, (len(text.tokenizer), plan.recipe.window, plan.recipe.seed)
     target, draft = (build(shape, *size).to(device) for shape in (recipe.target, recipe.draft))
 
     def cross_entropy(ids: Tensor) -> Tensor:
+        """The target's loss."""
         return F.cross_entropy(_logits(target, ids), ids[:, 1:].flatten())
 
     def divergence(ids: Tensor) -> Tensor:
+        """The draft's loss."""
         with torch.no_grad():
             log_p = _logits(target, ids).log_softmax(-1)
         return F.kl_div(_logits(draft, ids).log_softmax(-1), log_p, reduction="batchmean", log_target=True)
@@ -95,7 +102,7 @@ def train(plan: Plan, text: Text, device: torch.device) -> tuple[Any, Any, dict[
 
 
 def _logits(model: Any, ids: Tensor) -> Tensor:
-    """Next-token logits of all positions but the last, as float32 rows, computed in bfloat16 on the model's device."""
+    """Next-token logits of all positions but the last, as float32 rows, computed in bfloat16."""
     with torch.autocast(ids.device.type, torch.bfloat16):
         logits: Tensor = model(ids[:, :-1], use_cache=False).logits
     return logits.flatten(0, 1).float()
@@ -110,10 +117,11 @@ def _stage(
     highest: float,
     seconds: float,
 ) -> Stage:
-    """Train one model; soon the steps are cut to what the time allows, so that the rate still falls to 0 at the end."""
+    """Train one model; after some steps their number is cut to the time, so that the rate ends at 0."""
     device = next(model.parameters()).device
     learners, began, step, loss = optimizers(model, recipe.weight_decay), time.monotonic(), 0, torch.zeros(())
     while step < steps:
+        # A step along the clipped gradient.
         ids = batch_at(stream, step, recipe.batch, recipe.window, recipe.seed).to(device)
         loss = loss_of(ids)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -124,14 +132,18 @@ def _stage(
             optimizer.step()
             optimizer.zero_grad()
         step += 1
+
+        # The first step sets libraries up, so that time is counted from its end.
         if step in (1, _PROBE):
             synchronize(device)
             now = time.monotonic()
             if step == 1:
-                first = now  # the first step sets libraries up, and says nothing about the others
+                first = now
             else:
                 each = (now - first) / (_PROBE - 1)
                 steps = max(_PROBE, min(steps, _PROBE + int((seconds - (now - began)) / each)))
+
+    # The outcome.
     last = loss.item()
     spent = time.monotonic() - began
     if not torch.isfinite(loss):

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from real.gpu.book import Part, Row, Task, one
+from real.gpu.book import Part, Row, Task, row_task
 from real.gpu.device import reason
 from real.gpu.plot import speedups
 from real.gpu.training import Plan, Text, read_text, train
@@ -29,7 +29,7 @@ from real.train.recipe import Recipe, Shape
 
 @dataclass(frozen=True)
 class Settings:
-    """The training, and what `real.studies.compare.measure` runs on its pair."""
+    """The training, and the settings of the comparison on its pair."""
 
     plan: Plan = Plan()  # noqa: RUF009 - frozen
     prompts: int = 12
@@ -62,16 +62,16 @@ TINY = Settings(
 
 
 def part(device: torch.device, folder: Path, *, tiny: bool) -> Part:
-    """Train and save, then losses, then a comparison as it is, and on a GPU one with eager cycles beside it."""
+    """Train and save, then losses, then a comparison, and on a GPU one with eager cycles beside it."""
     settings, work = TINY if tiny else Settings(), folder / "pair-weights"
     text = cache(partial(read_text, settings.plan))
-    tasks = [one("training", partial(_trained, settings.plan, text, device, work))]
-    tasks.append(one("held-out loss", lambda: _losses(settings.plan, text(), device, work)))
+    tasks = [row_task("training", partial(_trained, settings.plan, text, device, work))]
+    tasks.append(row_task("held-out loss", lambda: _losses(settings.plan, text(), device, work)))
     for mode in ("graphs", "eager") if device.type == "cuda" else ("eager",):
         keys = [f"{mode}/{name}" for name in ("acceptance", "costs", "bandwidth")]
         keys += [f"{mode}/gamma {g}" for g in settings.gammas]
         tasks.append(Task(keys, partial(_compared, settings, text, device, work, mode)))
-    # The weights have served once every row is there.
+    # Once every row is there, the weights are removed.
     return Part("pair", asdict(settings), tasks, speedups, lambda: shutil.rmtree(work, ignore_errors=True))
 
 
@@ -93,7 +93,7 @@ def _trained(plan: Plan, text: Any, device: torch.device, work: Path) -> Row:
 
 
 def _losses(plan: Plan, text: Text, device: torch.device, work: Path) -> Row:
-    """Nats per token on held-out text, of the weights as they are used."""
+    """Nats per token on held-out text, with the weights as they are used."""
     _check_there(work)
     window = plan.recipe.window
     windows = text.held_out[: len(text.held_out) // window * window].view(-1, window).to(device)
@@ -105,32 +105,38 @@ def _losses(plan: Plan, text: Text, device: torch.device, work: Path) -> Row:
 def _compared(
     settings: Settings, text: Any, device: torch.device, work: Path, mode: str, wanted: list[str]
 ) -> Iterator[tuple[str, Row]]:
-    """Rows of `real.studies.compare.measure.compare`, for the gammas that are not there yet."""
+    """Yield rows of the comparison, for the gammas that are not there yet."""
+    # The pair. A model that hides its weights runs no cycles of fixed shapes.
     _check_there(work)
     pair = load(work / "target", work / "draft", device=device, dtype=torch.bfloat16)
-    if mode == "eager":  # a model without weights in the open runs no cycles of fixed shapes
+    if mode == "eager":
         pair = replace(pair, target=replace(pair.target, weights=None), draft=replace(pair.draft, weights=None))
     prompts = cut_prompts(pair.tokenizer, text().corpus.held_out, settings.prompts)
     ids = [list(pair.tokenizer(prompt)["input_ids"]) for _, prompt in prompts]
     gammas = tuple(g for g in settings.gammas if f"{mode}/gamma {g}" in wanted)
+
+    # The comparison; what stops it is raised after the rows of the finished prompts.
     names = {Scored: "acceptance", Costs: "costs", Bandwidth: "bandwidth"}
     run = CompareSettings(gammas, settings.calibrated, settings.max_tokens)
     rows, stopped = _until_stopped(measure.compare(pair, ids, run))
-    for _, found in rows:
-        row = as_json(found)
-        name = names.get(type(found), f"gamma {row.get('gamma')}")
+    for _, result in rows:
+        row = as_json(result)
+        name = names.get(type(result), f"gamma {row.get('gamma')}")
         whole = {} if stopped is None else {"partial": f"fewer than {len(ids)} prompts: {reason(stopped)}"}
         yield f"{mode}/{name}", (row if "gamma" in row else {name: row}) | whole
     if stopped is not None:
         raise stopped
 
 
-def _until_stopped(found: Iterator[Any]) -> tuple[list[Any], BaseException | None]:
-    """What a comparison yields, and what stopped it: then its rows hold the prompts that were finished."""
+def _until_stopped(results: Iterator[Any]) -> tuple[list[Any], BaseException | None]:
+    """The results of a comparison, and the error that stopped it, if one did.
+
+    After an error rows are of the finished prompts.
+    """
     rows = []
     try:
         with explain_oom("the comparison of one text at a time", "more free memory on the device"):
-            for each in found:
+            for each in results:
                 rows.append(each)  # noqa: PERF402 - kept if the next one raises
     except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
         return rows, error
@@ -138,6 +144,7 @@ def _until_stopped(found: Iterator[Any]) -> tuple[list[Any], BaseException | Non
 
 
 def _check_there(work: Path) -> None:
+    """Refuse a folder without trained weights."""
     if not (work / "draft" / "config.json").is_file():
         raise ValueError(
             f"no trained weights in {work.name}: training failed, or they were removed (then delete pair.json)"

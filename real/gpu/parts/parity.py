@@ -15,7 +15,7 @@ from real.decode import graphs
 from real.decode.loop import Decoded, decode_batch, keyed
 from real.decode.warp import Warping
 from real.gpu import law
-from real.gpu.book import Part, Row, Task, one
+from real.gpu.book import Part, Row, Task, row_task
 from real.gpu.models import KINDS, random_tiny
 from real.models.model import LanguageModel, from_hf
 
@@ -31,36 +31,41 @@ _WARPINGS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Pairs of models, a row for each ten; cases for each; texts of a law test, and how many at a time."""
+    """Number of pairs of models and of cases for each; texts of a law test, and how many at a time.
+
+    Ten pairs make a row.
+    """
 
     pairs: int = 20
     cases: int = 4
     texts: int = 1_000_000
-    batch: int = 16_384  # attention kernels take at most 65,535 (texts x heads)
+    # Attention kernels take at most 65,535 texts x heads.
+    batch: int = 16_384
 
 
 TINY = Settings(pairs=2, cases=3, texts=3_000, batch=1_000)
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:
-    """Same uniforms, same tokens; then the joint law, and a wrong verifier that its test must reject."""
+    """Texts as on the CPU with the same uniforms; then their law, and a wrong verifier to reject."""
     settings = TINY if tiny else Settings()
     tasks, texts = list[Task](), (settings.texts, settings.batch)
     for fixed in (False, True):
         for first in range(0, settings.pairs, 10):
             seeds = range(first, min(first + 10, settings.pairs))
             key = f"tokens/{_mode(fixed)}/pairs {seeds[0]} to {seeds[-1]}"
-            tasks.append(one(key, partial(same_tokens, seeds, settings.cases, device, fixed)))
+            tasks.append(row_task(key, partial(same_tokens, seeds, settings.cases, device, fixed)))
     for dtype in (torch.float32, torch.bfloat16):
         for fixed in (False, True):
             key = f"law/{str(dtype).removeprefix('torch.')}/{_mode(fixed)}"
-            tasks.append(one(key, partial(law.tested, device, dtype, fixed, *texts, planted=False)))
+            tasks.append(row_task(key, partial(law.tested, device, dtype, fixed, *texts, planted=False)))
         if dtype == torch.float32:
-            tasks.append(one("planted/float32", partial(law.tested, device, dtype, None, *texts, planted=True)))
+            tasks.append(row_task("planted/float32", partial(law.tested, device, dtype, None, *texts, planted=True)))
     return Part("parity", asdict(settings), tasks)
 
 
 def _mode(fixed: bool) -> str:
+    """The name of a kind of cycle."""
     return "graphs" if fixed else "eager"
 
 
@@ -83,19 +88,23 @@ def same_tokens(
     fixed: bool,
     draw: Callable[[np.random.Generator], dict[str, Any]] = case,
 ) -> Row:
-    """Decode random cases here and, eagerly in float64, on the CPU; `different` holds the cases that disagree."""
+    """Decode random cases here and, eagerly in float64, on the CPU.
+
+    `different` holds the cases that disagree.
+    """
+    # Random cases of each pair; those that fixed shapes cannot run are left out.
     tokens, run, different = 0, 0, []
     for seed in seeds:
         here, there = _pair(seed, device)
         rng = np.random.default_rng([seed, cases])
-        for told in (draw(rng) for _ in range(cases)):
-            if fixed and not graphs.supports(*here, told["warping"]):
+        for options in (draw(rng) for _ in range(cases)):
+            if fixed and not graphs.supports(*here, options["warping"]):
                 continue
-            wanted = _decoded(there, told, seed, fixed=False)
-            found = _decoded(here, told, seed, fixed=fixed)
-            tokens, run = tokens + sum(len(r.tokens) for r in wanted), run + 1
-            if [(r.tokens, r.blocks) for r in found] != [(r.tokens, r.blocks) for r in wanted]:
-                different.append({"seed": seed} | {name: repr(value) for name, value in told.items()})
+            decoded_there = _decoded(there, options, seed, fixed=False)
+            decoded_here = _decoded(here, options, seed, fixed=fixed)
+            tokens, run = tokens + sum(len(r.tokens) for r in decoded_there), run + 1
+            if [(r.tokens, r.blocks) for r in decoded_here] != [(r.tokens, r.blocks) for r in decoded_there]:
+                different.append({"seed": seed} | {name: repr(value) for name, value in options.items()})
     return {"cases": run, "tokens": tokens, "different": different, "passed": run > 0 and not different}
 
 
@@ -111,6 +120,7 @@ def _pair(seed: int, device: torch.device) -> tuple[Both, Both]:
     return here, there
 
 
-def _decoded(pair: Both, told: dict[str, Any], seed: int, *, fixed: bool) -> list[Decoded]:
-    sources = [keyed(seed, i) for i in range(len(told["prompts"]))]
-    return decode_batch(*pair, uniforms=sources, fixed=fixed, **told)
+def _decoded(pair: Both, options: dict[str, Any], seed: int, *, fixed: bool) -> list[Decoded]:
+    """Decode a case with a pair."""
+    sources = [keyed(seed, i) for i in range(len(options["prompts"]))]
+    return decode_batch(*pair, uniforms=sources, fixed=fixed, **options)

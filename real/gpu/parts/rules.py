@@ -13,7 +13,7 @@ from torch import Tensor
 from real.decode import graphs
 from real.decode.chain_cycle import plain
 from real.gpu.alone import seconds_of
-from real.gpu.book import Part, Row, one
+from real.gpu.book import Part, Row, row_task
 from real.models.memory import explain_oom
 from specsim import discover
 from specsim.base.arrays import pick
@@ -44,16 +44,18 @@ def part(device: torch.device, *, tiny: bool) -> Part:
                 for count in (k for k in settings.drafts if family == "chain" or takes(rule, k)):
                     key = f"{family}/{name}/batch {batch}/{letter} {count}"
                     rows = (batch,) if family == "step" else (batch, count + 1)
-                    tasks.append(one(key, partial(_timed, settings, device, rule, family, rows, count, softmax)))
+                    tasks.append(row_task(key, partial(_timed, settings, device, rule, family, rows, count, softmax)))
     return Part("rules", asdict(settings), tasks)
 
 
 def _softmax(settings: Settings, device: torch.device, rows: tuple[int, ...]) -> float:
+    """Seconds of a softmax over rows of the vocabulary."""
     logits = _logits(settings, device, rows, 0)
     return seconds_of(lambda: torch.softmax(logits, -1), device, calls=settings.calls)
 
 
 def _logits(settings: Settings, device: torch.device, rows: tuple[int, ...], seed: int) -> Tensor:
+    """Random logits (*rows, vocab)."""
     generator = torch.Generator(device).manual_seed(seed)
     return 3 * torch.randn(*rows, settings.vocab, generator=generator, device=device)
 
@@ -67,16 +69,21 @@ def _timed(
     count: int,
     softmax: Callable[[tuple[int, ...]], float],
 ) -> Row:
-    """Microseconds of preparing and verifying once, as a cycle does; on a GPU also from a replayed graph."""
+    """Microseconds of preparing and verifying once, as a cycle does.
+
+    On a GPU also from a replayed graph.
+    """
     with explain_oom(f"laws of {rows} rows over {settings.vocab} tokens", f"batch {max(rows[0] // 2, 1)}"):
         p, q, drafts, u = _inputs(settings, device, rule, family, rows, count)
 
         def call(now: Tensor) -> Tensor:
+            """Prepare and verify; return the tokens."""
             more = (count,) if family == "step" else ()
             w = [plain(x) for x in (p, q, drafts, now)]
             token = rule.verify(rule.prepare(w[0], w[1], *more), w[2], w[3])
             return token[1] if family == "chain" else token  # type: ignore[no-any-return]
 
+        # As eager calls, and on a GPU as a graph.
         us = {"us": 1e6 * seconds_of(lambda: call(u), device, calls=settings.calls)}
         if device.type == "cuda":
             replay: Any = graphs.captured(call, (u,))
@@ -91,9 +98,9 @@ def _inputs(
     logits = _logits(settings, device, rows, 0)
     p, q = logits.softmax(-1), (logits + 0.2 * _logits(settings, device, rows, 1)).softmax(-1)
     generator = torch.Generator(device).manual_seed(2)
-    own = torch.rand(rows[0], count, dtype=torch.float64, generator=generator, device=device)
+    draft_uniforms = torch.rand(rows[0], count, dtype=torch.float64, generator=generator, device=device)
     u = torch.rand(rows[0], rule.uniforms(count), dtype=torch.float64, generator=generator, device=device)
     if family == "chain":
         q = q[:, :count]
-        return p, q, pick(q, own), u
-    return p, q, pick(q[:, None], own), u
+        return p, q, pick(q, draft_uniforms), u
+    return p, q, pick(q[:, None], draft_uniforms), u

@@ -1,4 +1,7 @@
-"""Part `shapes`: an 8B-shaped target under forced acceptance, predicted and measured; random weights, real time."""
+"""Part `shapes`: an 8B-shaped target under forced acceptance, predicted and measured.
+
+Random weights, real time.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from functools import cache, partial
 import torch
 
 from real.gpu.alone import pass_seconds
-from real.gpu.book import Part, Row, Task, one
+from real.gpu.book import Part, Row, Task, row_task
 from real.gpu.plot import speedups
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel
@@ -21,7 +24,7 @@ from real.studies.forced.measure import Timing, measure
 
 @dataclass(frozen=True)
 class Settings:
-    """Named shapes, and what `measure` of forced acceptance is told; every draft is kept with probability `alpha`."""
+    """Named shapes, and arguments of forced acceptance: each draft is accepted with probability `alpha`."""
 
     target: str = "llama-3.1-8b"
     drafts: tuple[str, ...] = ("llama-3.2-1b", "qwen2.5-0.5b")
@@ -34,7 +37,8 @@ class Settings:
     turns: int = 6
     cycles: int = 4
     copied_bytes: int = 1 << 32
-    passes: int = 20  # in a row, where a model is timed alone
+    # Passes in a row, where a model is timed alone.
+    passes: int = 20
 
 
 TINY = Settings(
@@ -51,22 +55,26 @@ TINY = Settings(
     copied_bytes=1 << 20,
     passes=2,
 )
-Alone = Callable[[str, int, int], float]  # a shape's name, texts, tokens of each -> seconds of a pass
+# A shape's name, texts, tokens of each -> seconds of a pass.
+Alone = Callable[[str, int, int], float]
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:
     """Bandwidths, then graphs and eager cycles for each draft and batch, a row for each gamma."""
+    # Models are made when first needed, and gone with the part. A decode step only reads.
     settings = TINY if tiny else Settings()
-    models = cache(partial(_model, settings, device))  # made when first needed, and gone with the part
-    bandwidth = cache(lambda: read_bandwidth(device, size=settings.copied_bytes))  # a decode step only reads
+    models = cache(partial(_model, settings, device))
+    bandwidth = cache(lambda: read_bandwidth(device, size=settings.copied_bytes))
     copied = partial(copy_bandwidth, device, size=settings.copied_bytes)
     span = settings.context + (settings.turns + 1) * settings.cycles * (max(settings.gammas) + 1)
 
     @cache
     def alone(name: str, batch: int, tokens: int) -> float:
+        """Seconds of a model's pass alone."""
         return pass_seconds(models(name), batch, tokens, settings.context, span, calls=settings.passes)
 
-    tasks = [one("copy", lambda: {"bytes_per_s": copied(), "read_bytes_per_s": bandwidth()})]
+    # Bandwidths, then a task for each kind of cycle, draft and batch.
+    tasks = [row_task("copy", lambda: {"bytes_per_s": copied(), "read_bytes_per_s": bandwidth()})]
     for fixed in (True, False):
         for draft in settings.drafts:
             for batch in settings.batches:
@@ -77,11 +85,13 @@ def part(device: torch.device, *, tiny: bool) -> Part:
 
 def _key(draft: str, batch: int, fixed: bool, what: str | int) -> str:
     """Name of a row; the last part is "costs" or a gamma."""
-    return f"{draft}/{'graphs' if fixed else 'eager'}/batch {batch}/{what if what == 'costs' else f'gamma {what}'}"
+    mode = "graphs" if fixed else "eager"
+    ending = what if what == "costs" else f"gamma {what}"
+    return f"{draft}/{mode}/batch {batch}/{ending}"
 
 
 def _model(settings: Settings, device: torch.device, name: str) -> LanguageModel:
-    """Random weights; every head is as wide as the target's, since two models must share a vocabulary."""
+    """A model with random weights and the target's vocabulary, which all models must share."""
     shape = replace(find_shape(name), vocab=find_shape(settings.target).vocab)
     with explain_oom(f"weights shaped {name} in {settings.dtype}", "more free memory on the device"):
         return random_model(shape, dtype=getattr(torch, settings.dtype), device=device)
@@ -97,11 +107,11 @@ def _rows(
     fixed: bool,
     wanted: list[str],
 ) -> Iterator[tuple[str, Row]]:
-    """The calibration of a draft, batch and kind of cycle, then its gammas."""
+    """Yield the calibration of a draft, batch and kind of cycle, then its gammas."""
     target, costs = models(settings.target), None
     what = f"caches and logits of {batch} texts of {settings.context} tokens, beside the weights"
     with explain_oom(what, "batch 1" if batch > 1 else "a shorter context"):
-        for found in measure(
+        for result in measure(
             target,
             models(draft),
             batch=batch,
@@ -113,24 +123,30 @@ def _rows(
             turns=settings.turns,
             cycles=settings.cycles,
         ):
-            if isinstance(found, Costs):
-                costs = found
-                yield _key(draft, batch, fixed, "costs"), {"costs": asdict(found)}
+            if isinstance(result, Costs):
+                costs = result
+                yield _key(draft, batch, fixed, "costs"), {"costs": asdict(result)}
                 continue
-            assert costs is not None  # `measure` yields them first
+            # Costs come first. The rest of a cycle is what the two models alone do not take.
+            assert costs is not None
             if fixed:
-                parts = found.gamma * alone(draft, batch, 1) + alone(settings.target, batch, found.gamma + 1)
-                outside, by = 1 - parts / found.cycle_s_measured, "graphs of the models alone"
+                parts = result.gamma * alone(draft, batch, 1) + alone(settings.target, batch, result.gamma + 1)
+                outside, by = 1 - parts / result.cycle_s_measured, "graphs of the models alone"
             else:
-                inside = costs.phase("draft", found.gamma) + costs.phase("verify", found.gamma)
-                outside, by = 1 - inside / costs.cycle(found.gamma), "phases, each waited for"
-            yield _key(draft, batch, fixed, found.gamma), _timing(found) | {
+                inside = costs.phase("draft", result.gamma) + costs.phase("verify", result.gamma)
+                outside, by = 1 - inside / costs.cycle(result.gamma), "phases, each waited for"
+            yield _key(draft, batch, fixed, result.gamma), _timing(result) | {
                 "draft": draft, "cycle": "graphs" if fixed else "eager", "batch": batch,
                 "outside_models": outside, "outside_by": by,
-                "plain_read_share": target.weight_bytes / found.plain_s_measured / bandwidth(),
+                "plain_read_share": target.weight_bytes / result.plain_s_measured / bandwidth(),
             }  # fmt: skip
 
 
-def _timing(found: Timing) -> Row:
-    speedup = {"predicted": found.speedup_predicted, "measured": found.speedup_measured, "error": found.error}
-    return asdict(found) | {"speedup": speedup}
+def _timing(timing: Timing) -> Row:
+    """The row of a timing."""
+    speedup = {
+        "predicted": timing.speedup_predicted,
+        "measured": timing.speedup_measured,
+        "error": timing.error,
+    }
+    return asdict(timing) | {"speedup": speedup}

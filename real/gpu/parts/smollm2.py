@@ -16,7 +16,7 @@ from real.decode.clock import synchronize
 from real.decode.graphs import Kept
 from real.decode.loop import Decoded, decode_batch, keyed
 from real.decode.warp import Warping
-from real.gpu.book import Part, Row, Task, one
+from real.gpu.book import Part, Row, Task, row_task
 from real.load_pair import load
 from real.models.gguf_names import gguf_path
 from real.models.memory import explain_oom
@@ -34,12 +34,13 @@ CHECKED = 3
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """The settings of the part.
 
-    Greedy texts of `checked` prompts and `checked_tokens` tokens in float64, here and on the CPU. Then tau and speedup
-    for every temperature, batch, drafter and length on `prompts` prompts of the test split, with texts of `max_tokens`
-    tokens at most; times are medians over `turns`, in turn with plain decoding. All cycles are launched by Python step
-    by step: drafters cannot be captured as a CUDA graph. Plain decoding as graphs is timed beside them.
+    Greedy texts of `checked` prompts and `checked_tokens` tokens in float64, here and on the CPU.
+    Then tau and speedup for every temperature, batch, drafter and length on `prompts` prompts of
+    the test split, with texts of `max_tokens` tokens at most; times are medians over `turns`, in
+    turn with plain decoding. All cycles are launched by Python step by step: drafters cannot be
+    captured as a CUDA graph. Plain decoding as graphs is timed beside them.
     """
 
     target: str = SMOLLM2
@@ -59,9 +60,9 @@ TINY = Settings(SMOLLM2, ("lowrank", "ngram"), (2,), (1, 2), (0.0,), 2, 6, 1, 6,
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:
-    """Greedy texts as on the CPU, a row for each drafter; then a row for each temperature, batch, drafter and length.
+    """Greedy texts as on the CPU, then a row for each temperature, batch, drafter and length.
 
-    Without the checkpoint nothing is measured, and the part says what to install.
+    Without the checkpoint nothing is measured, and the part names what to install.
     """
     settings = TINY if tiny else Settings()
     if (missing := what_is_missing(settings.target)) is not None:
@@ -72,7 +73,9 @@ def part(device: torch.device, *, tiny: bool) -> Part:
     on_cpu = exact if device.type == "cpu" else partial(_pair, settings, torch.float64, torch.device("cpu"))
     expected = cache(partial(_expected, settings, on_cpu))
     pair = cache(partial(_pair, settings, getattr(torch, settings.dtype), device))
-    tasks = [one(f"tokens/{name}", partial(_same_text, settings, name, exact, expected)) for name in settings.drafters]
+    tasks = [
+        row_task(f"tokens/{name}", partial(_same_text, settings, name, exact, expected)) for name in settings.drafters
+    ]
     for temperature in settings.temperatures:
         for batch in settings.batches:
             for name in settings.drafters:
@@ -113,7 +116,10 @@ def _expected(settings: Settings, load_pair: Callable[[], Pair[None]]) -> list[l
 def _same_text(
     settings: Settings, name: str, exact: Callable[[], Pair[None]], expected: Callable[[], list[list[int]]]
 ) -> Row:
-    """Return whether a drafter keeps the greedy texts of the CPU; `different` holds the prompts where it does not."""
+    """Return whether greedy texts with a drafter are those of the CPU.
+
+    `different` holds the prompts where they are not.
+    """
     pair = exact()
     drafter = drafter_named(name, pair.target, None)
     runs = _decoded(pair, drafter, CHECKED, _prompts(pair, settings.checked), settings.checked_tokens, Warping(0.0))
@@ -131,7 +137,8 @@ def _decoded(
     warping: Warping,
     kept: Kept | None = None,
 ) -> list[Decoded]:
-    """Decode prompts in one batch, plainly where gamma is 0; as CUDA graphs only if `kept` holds them."""
+    """Decode prompts in one batch, plainly where gamma is 0; as CUDA graphs only with `kept`."""
+    # Plain decoding has no drafter.
     return decode_batch(
         pair.target,
         None,

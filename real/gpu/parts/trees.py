@@ -1,7 +1,8 @@
-"""Part `trees`: the CPU's tokens; tau and cycles of trees beside chains, as graphs and eagerly; t(m) of a pass.
+"""Part `trees`: parity with the CPU; tau and cycles of trees beside chains; t(m) of a pass.
 
-The pair is the bundled one, its target at the cost of a large one (cost emulation): texts and tau are those of trained
-weights, cycles those of a target that waits for memory. Passes are those of a target of real size with random weights.
+The pair is the bundled one, its target at the cost of a large one (cost emulation): texts and tau
+are those of trained weights, cycles those of a target that waits for memory. Passes are those of a
+target of real size with random weights.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from real.decode.graphs import Kept
 from real.decode.loop import decode_batch, keyed
 from real.decode.tree_plan import TreeVerifier
 from real.gpu.alone import pass_seconds, tree_pass_seconds
-from real.gpu.book import Part, Row, Task, one
+from real.gpu.book import Part, Row, Task, row_task
 from real.gpu.parts import parity
 from real.load_pair import load
 from real.models.memory import explain_oom
@@ -43,7 +44,7 @@ MODES = ("graphs", "eager")
 
 @dataclass(frozen=True)
 class Settings:
-    """Pairs of models and cases of the parity; trees, rules and chains compared; the passes that are timed alone."""
+    """Settings of the parity, of the comparison of trees with chains, and of the passes timed alone."""
 
     pairs: int = 8
     cases: int = 4
@@ -53,22 +54,24 @@ class Settings:
     widen_to: int = 1_000_000_000
     dtype: str = "bfloat16"
     prompts: int = 24
-    spare: int = 8  # prompts that shapes are chosen by
+    # Prompts by which shapes are chosen.
+    spare: int = 8
     max_tokens: int = 64
     target: str = "llama-3.1-8b"
     context: int = 1024
     tokens: tuple[int, ...] = (2, 5, 9, 17, 33, 65)
-    passes: int = 20  # in a row, where the target is timed alone
+    # Passes in a row, where the target is timed alone.
+    passes: int = 20
 
 
 TINY = Settings(2, 2, ("2,1", "sequoia:3"), ("traversal",), (2,), 0, "float32", 2, 1, 6, "tiny", 48, (2, 5), passes=2)
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:
-    """Same uniforms, same tokens; a row for each kind of cycle and entry; a row for each number of tokens."""
+    """Parity with the CPU, a row for each kind of cycle and entry, and one for each size of a pass."""
     settings = TINY if tiny else Settings()
     tasks = [
-        one(
+        row_task(
             f"tokens/{mode}",
             partial(parity.same_tokens, range(settings.pairs), settings.cases, device, mode == "graphs", _case),
         )
@@ -77,28 +80,31 @@ def part(device: torch.device, *, tiny: bool) -> Part:
     run = TreeSettings(settings.trees, "without_replacement", settings.rules, settings.chains, settings.max_tokens)
     keys = {mode: [_key(mode, entry) for entry in run.entries()] for mode in MODES}
     cycles = {mode: Task(keys[mode], partial(_compared, settings, run, device)) for mode in MODES}
-    target = cache(partial(_target, settings, device))  # made when first needed, and gone with the part
+    # The target is made when first needed, and gone with the part.
+    target = cache(partial(_target, settings, device))
     plain = cache(lambda: _alone(settings, target(), pass_seconds, 1))
-    passes = [one(f"pass/{m} tokens", partial(_passes, settings, target, plain, m)) for m in settings.tokens]
-    # Eager cycles, which nobody would run on a GPU, come last, where time may be short.
+    passes = [row_task(f"pass/{m} tokens", partial(_passes, settings, target, plain, m)) for m in settings.tokens]
+    # Eager cycles, which nobody would run on a GPU, come last: time may be short.
     tasks += [cycles["graphs"], *passes, cycles["eager"]]
     return Part("trees", asdict(settings), tasks)
 
 
 def _key(mode: str, entry: Entry) -> str:
+    """The name of an entry's row."""
     return f"{mode}/{entry.name}, {entry.rule}"
 
 
 def _case(rng: np.random.Generator) -> dict[str, Any]:
-    """A case of the parity with a tree rule in place of the chain's; a penalty has no place in trees."""
+    """A case of the parity with a tree rule in place of the chain's; trees take no penalty."""
     rule = PARITY[rng.integers(len(PARITY))]
-    found = parity.case(rng)
-    warping = replace(found["warping"], repetition_penalty=1.0)
-    return found | {"rule": rule, "gamma": int(rng.integers(1, rule.depth + 1)), "warping": warping}
+    options = parity.case(rng)
+    warping = replace(options["warping"], repetition_penalty=1.0)
+    return options | {"rule": rule, "gamma": int(rng.integers(1, rule.depth + 1)), "warping": warping}
 
 
 def _compared(settings: Settings, run: TreeSettings, device: torch.device, wanted: list[str]) -> Iterator[Any]:
-    """Every entry that is wanted, in turn with plain decoding, prompt by prompt; then a row for each."""
+    """Yield a row for each wanted entry, decoded in turn with plain decoding, prompt by prompt."""
+    # The pair, and prompts; the last ones decide the shapes of trees.
     what = f"the bundled target at the cost of {settings.widen_to} parameters"
     with explain_oom(what, "more free memory on the device"):
         dtype = getattr(torch, settings.dtype)
@@ -108,11 +114,15 @@ def _compared(settings: Settings, run: TreeSettings, device: torch.device, wante
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
     prompts, spare = ids[: settings.prompts], ids[settings.prompts :]
     ranks = shape_ranks(pair, spare, run, len(prompts), lambda stage: None)
+
+    # The wanted entries of both kinds of cycle, each with plain decoding.
     plain = chain_entry(0, "block")
     jobs = {f"{mode}/plain": (mode, plain) for mode in MODES if any(key.startswith(mode) for key in wanted)} | {
         _key(mode, entry): (mode, entry) for mode in MODES for entry in run.entries(ranks)
     }
     jobs = {key: job for key, job in jobs.items() if key in wanted or key.endswith("/plain")}
+
+    # Every other prompt takes them in the reverse order.
     kept, runs = Kept(len(jobs)), {key: list[Run]() for key in jobs}
     for i, prompt in enumerate(prompts):
         for key in list(jobs) if i % 2 else reversed(list(jobs)):
@@ -150,17 +160,19 @@ def _row(entry: Entry, runs: list[Run], plain: list[Run]) -> Row:
 
 
 def _target(settings: Settings, device: torch.device) -> Any:
+    """A target of real size with random weights."""
     with explain_oom(f"weights shaped {settings.target} in {settings.dtype}", "more free memory on the device"):
         return random_model(find_shape(settings.target), dtype=getattr(torch, settings.dtype), device=device)
 
 
 def _alone(settings: Settings, target: Any, seconds: Callable[..., float], tokens: Any) -> float:
+    """Seconds of a pass alone, over tokens in a row or over a tree."""
     span = settings.context + 2 * max(settings.tokens)
     return seconds(target, 1, tokens, settings.context, span, calls=settings.passes)
 
 
 def _passes(settings: Settings, target: Callable[[], Any], plain: Callable[[], float], tokens: int) -> Row:
-    """A pass over a tree of so many rows, and one over as many tokens in a row, in plain steps."""
+    """A pass over a tree of this many rows, and one over as many tokens in a row, in plain steps."""
     shape = sequoia_tree([0.55, 0.11, 0.06, 0.04], nodes=tokens - 1).parents
     tree, chain = (
         _alone(settings, target(), seconds, what)

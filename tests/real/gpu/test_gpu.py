@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from real.gpu import book, device, law, markdown
 from real.gpu import command as gpu
-from real.gpu.book import Part, Task, one, run_part
+from real.gpu.book import Part, Task, row_task, run_part
 from real.gpu.law import DrawsFromTarget
 from real.gpu.parts import NAMES, pair, parity, rules, shapes
 from real.gpu.table import MISSING, NOTHING, TABLES
@@ -67,7 +67,7 @@ def test_help_needs_no_torch() -> None:
 def test_a_failed_row_costs_no_other_and_is_tried_again(tmp_path: Path) -> None:
     keys = ["a", "b", "c"]
     fail: dict[str, BaseException] = {"b": RuntimeError("no\nluck")}
-    tasks = [Task(keys, partial(rows_of, keys, fail)), one("d", lambda: {"value": 3})]
+    tasks = [Task(keys, partial(rows_of, keys, fail)), row_task("d", lambda: {"value": 3})]
     found = run(tmp_path, tasks)
     assert (found["complete"], found["stopped"]) == (False, "rows failed")
     assert [row["key"] for row in found["rows"]] == ["a", "b", "d"]
@@ -89,7 +89,7 @@ def test_a_spent_budget_begins_no_other_task(tmp_path: Path, monkeypatch: pytest
             now[0] += 60
             yield key, {}
 
-    tasks = [Task(["a", "b"], slow), Task(["c"], slow), one("d", lambda: {})]
+    tasks = [Task(["a", "b"], slow), Task(["c"], slow), row_task("d", lambda: {})]
     found = run(tmp_path, tasks, budget=100)
     assert [row["key"] for row in found["rows"]] == ["a", "b"]
     assert (found["complete"], found["stopped"]) == (False, "budget")
@@ -101,19 +101,19 @@ def test_a_lost_device_ends_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise RuntimeError("CUDA error: device lost")
 
     monkeypatch.setattr(book, "alive", lambda device: False)
-    found = run(tmp_path, [one("a", lambda: {}), one("b", lost), one("c", lambda: {})])
+    found = run(tmp_path, [row_task("a", lambda: {}), row_task("b", lost), row_task("c", lambda: {})])
     assert [row["key"] for row in record(tmp_path, "rules")["rows"]] == ["a", "b"]
     assert (found["complete"], found["stopped"]) == (False, "device lost")
 
 
 def test_a_record_of_another_machine_is_set_aside(tmp_path: Path) -> None:
-    run(tmp_path, [one("a", lambda: {})])
+    run(tmp_path, [row_task("a", lambda: {})])
     old = (tmp_path / "rules.json").read_bytes()
-    found = run_part(Part("rules", {"calls": 2}, [one("b", lambda: {})]), tmp_path, {"tiny": True}, CPU)
+    found = run_part(Part("rules", {"calls": 2}, [row_task("b", lambda: {})]), tmp_path, {"tiny": True}, CPU)
     assert [row["key"] for row in found["rows"]] == ["b"]
     assert (tmp_path / "rules.old-1.json").read_bytes() == old
     (tmp_path / "rules.json").write_text("{torn")
-    assert run(tmp_path, [one("a", lambda: {})])["complete"]
+    assert run(tmp_path, [row_task("a", lambda: {})])["complete"]
     assert (tmp_path / "rules.old-2.json").read_text() == "{torn"
 
 

@@ -15,7 +15,7 @@ import torch
 from real.decode import graphs
 from real.gpu import device, law
 from real.gpu import run as runner
-from real.gpu.book import Part, Task, one, run_part
+from real.gpu.book import Part, Task, row_task, run_part
 
 CPU = torch.device("cpu")
 
@@ -107,7 +107,7 @@ def test_no_plot_is_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def no_plot(path: Path, record: dict[str, Any]) -> None:
         raise ImportError("a plot needs matplotlib: install the extra `plot`")
 
-    rows = [one("a", lambda: {"speedup": {}})]
+    rows = [row_task("a", lambda: {"speedup": {}})]
     monkeypatch.setattr(runner, "part_of", lambda name, *rest: Part(name, {}, rows, no_plot))
     found = runner.run(["parity", "rules"], CPU, tmp_path, True, time.monotonic() + 60)
     assert [one["complete"] for one in found] == [True, True]
