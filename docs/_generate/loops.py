@@ -34,8 +34,8 @@ def table() -> str:
     """Return predicted beside measured, one row for each cell."""
     rows = [
         [
-            *("clients", "plain, predicted", "measured", "with drafts, predicted", "measured"),
-            *("speedup, predicted", "measured", "error"),
+            *("clients", "tau, measured", "plain tokens/s, predicted", "plain, measured", "with drafts, predicted"),
+            *("with drafts, measured", "speedup, predicted", "speedup, measured", "error of the speedup"),
         ]
     ]
     for cell in CELLS:
@@ -55,6 +55,7 @@ def table() -> str:
         rows.append(
             [
                 str(cell.clients),
+                f"{cell.tau:.2f}",
                 f"{answer['plain_tokens_per_s']:.0f}",
                 f"{cell.plain:.0f}",
                 f"{answer['speculative_tokens_per_s']:.0f}",

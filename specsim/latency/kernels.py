@@ -157,7 +157,8 @@ def roofline(
         return seconds(small, small.block or 1, batch, seen, draft_ranks, small_width)
 
     # Assumptions; an interval is known for models, devices and types like those of recorded passes.
-    words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth:g} and {constants.flops:g}"]
+    reached = f"{constants.bandwidth:.0%} of its bandwidth and {constants.flops:.0%} of its FLOP/s"
+    words = [f"roofline of {gpu.name}: {reached} are reached"]
     words.append(_stored(width, small_width, dtype))
     dense = not (large.experts or small.experts)
     usual = dense and not any(shape.kv_rank or shape.states.layers for shape in (large, small))

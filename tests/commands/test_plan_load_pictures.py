@@ -70,7 +70,7 @@ def test_curves_of_clients_are_the_numbers_of_the_tables(panels: list[Any], tmp_
     wanted = [by_clients[clients]["plain tokens/s"] for clients in ("1", "4")]
     assert values(written)["plain"] == wanted
     assert values(written)["with drafts"] == [by_clients[clients]["with drafts tokens/s"] for clients in ("1", "4")]
-    table = columns(printed, **{"time, ms": "in all"})
+    table = columns(printed, **{"time, ms": "whole answer"})
     assert values(times)["with drafts P99"] == table["drafts P99"][::-1]
 
 

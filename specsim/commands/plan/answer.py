@@ -17,7 +17,7 @@ from specsim.speed.prediction import Estimate, Prediction
 
 # One acceptance is taken for all points, though reported ones fall with both.
 EVERYWHERE = (
-    "this acceptance holds at every batch and context: reported ones fall with both, so was it measured at these?"
+    "this acceptance holds at every batch and context; measured ones fall with both: give one that was measured there"
 )
 # Acceptance that was measured at several points.
 BY_POINT = "this is the acceptance of the first point; the others have their own, measured there or nearest to them"

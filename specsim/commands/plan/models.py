@@ -76,7 +76,8 @@ def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
     if kind in DRAFTERS:
         draft_shape = of_target(target, kind, scored=scored or 0)
         heads = f"its head scores {draft_shape.scored or draft_shape.vocab} tokens"
-        note = f"{name}: the shape is that of one layer of {target.name}, and {heads}; a config.json says better"
+        origin = f"the shape is that of one layer of {target.name}, and {heads}"
+        note = f"{name}: {origin}; give the head's config.json for its own"
         return Drafter(draft_shape, kind, (note,))
     if kind in UNKNOWN and not Path(name).exists():
         raise ValueError(
