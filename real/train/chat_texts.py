@@ -1,8 +1,9 @@
-"""Chats that a target writes for its drafters to learn from: questions of users, and its own answers.
+"""Chats that a target writes for its drafters to learn from: users' questions, and its answers.
 
-A drafter has to guess what the target says, so it learns from what the target says. The prompts of the training part
-are few; the target therefore writes users' turns, too: after the opening of a user's turn it continues with a question,
-as Magpie does (Xu et al. 2024, arXiv:2406.08464). An answer ends at the end token, or where there is no more room.
+A drafter has to guess what the target says, so it learns from what the target says. The prompts of
+the training part are few; the target therefore writes users' turns, too: after the opening of a
+user's turn it continues with a question, as Magpie does (Xu et al. 2024, arXiv:2406.08464). An
+answer ends at the end token, or where there is no more room.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from real.train.loop import silent
 
 
 class Chats(NamedTuple):
-    """Texts (n, m) int64, 0 after their ends, and which tokens (n, m) of them the target answered, bool."""
+    """Texts (n, m) int64, 0 after their ends, and whether each token is one of an answer, bool."""
 
     tokens: Tensor
     answered: Tensor
 
     def first(self, answered: int) -> Chats:
-        """Return the first texts that hold so many answered tokens together, or all."""
+        """Return the first texts with this many tokens of answers together, or all texts."""
         total = self.answered.sum(1).cumsum(0)
         count = int((total < answered).sum()) + 1
         return Chats(self.tokens[:count], self.answered[:count])
@@ -39,14 +40,14 @@ def write_chats(
     temperature: float,
     seed: int,
     batch: int = 64,
-    said: Callable[[str], None] = silent,
+    show_stage: Callable[[str], None] = silent,
 ) -> Chats:
     """Let a target answer prompts, in batches of texts of like lengths.
 
     Parameters
     ----------
     target : LanguageModel
-        Who writes.
+        The writer.
     prompts : sequence of lists of int
         Token ids, at least one each, up to the opening of the target's turn.
     end : int
@@ -56,11 +57,11 @@ def write_chats(
     temperature : float
         0 takes the likeliest token.
     seed : int
-        Of the draws, which depend on the device, too.
+        Seed of the draws, which depend on the device, too.
     batch : int
         Texts written at once.
-    said : callable
-        Is told how far it is.
+    show_stage : callable
+        Called with the stage, for progress.
 
     Returns
     -------
@@ -91,9 +92,10 @@ def write_chats(
     random = torch.Generator(target.device).manual_seed(seed)
     for first in range(0, len(order), batch):
         which = order[first : first + batch]
-        said(f"writing texts {first + 1} to {first + len(which)} of {len(order)}, temperature {temperature}")
-        some, mine = _batch(target, [prompts[i] for i in which], end, length, temperature, random)
-        tokens[which], answered[which] = some.cpu(), mine.cpu()
+        texts = f"texts {first + 1} to {first + len(which)} of {len(order)}"
+        show_stage(f"writing {texts}, temperature {temperature}")
+        of_batch = _batch(target, [prompts[i] for i in which], end, length, temperature, random)
+        tokens[which], answered[which] = (part.cpu() for part in of_batch)
     return Chats(tokens, answered)
 
 
@@ -106,9 +108,10 @@ def _batch(
     temperature: float,
     random: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Return texts (b, length) of one batch, and which tokens of them are the target's."""
+    """Return texts (b, length) of one batch, and whether each token is the target's."""
+    # The prompts, and room for all tokens in the cache.
     b, longest = len(prompts), max(map(len, prompts))
-    everybody = list(range(b))
+    sequences = list(range(b))
     tokens = torch.zeros(b, length, dtype=torch.int64, device=target.device)
     for i, prompt in enumerate(prompts):
         tokens[i, : len(prompt)] = torch.tensor(prompt, device=target.device)
@@ -119,25 +122,31 @@ def _batch(
 
     # The prompts are read at once; what stands behind a shorter one is written over later.
     if longest > 1:
-        store.append(tokens[:, : longest - 1], everybody, [0] * b, 0)
+        store.append(tokens[:, : longest - 1], sequences, [0] * b, 0)
     lengths = [len(prompt) for prompt in prompts]
-    rows, going = torch.arange(b, device=target.device), torch.ones(b, dtype=torch.bool, device=target.device)
+    rows = torch.arange(b, device=target.device)
+    going = torch.ones(b, dtype=torch.bool, device=target.device)
     answered = torch.zeros_like(tokens, dtype=torch.bool)
     for t in range(length - min(lengths)):
-        # Texts that have ended stay where they are, and nothing is kept of what is drawn for them.
+        # The law of each text's next token. Texts that have ended are run, too; their draws are
+        # dropped.
         at = [min(n + t, length) - 1 for n in lengths]
         last = torch.tensor(at, device=target.device)
-        logits = store.append(tokens[rows, last][:, None], everybody, at, 1)[:, 0, : target.vocab_size].float()
+        logits = store.append(tokens[rows, last][:, None], sequences, at, 1)[:, 0]
+        logits = logits[:, : target.vocab_size].float()
         if temperature > 0:
             new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=random)[:, 0]
         else:
             new = logits.argmax(-1)
+
+        # Write it into the texts that have not ended; the end token belongs to the answer.
         place = starts + t
         going = going & (place < length)
         where = place.clamp(max=length - 1)
         tokens[rows, where] = torch.where(going, new, tokens[rows, where])
         answered[rows, where] |= going
         going = going & (new != end)
-        if t % 16 == 15 and not going.any():  # asking a GPU costs a synchronisation
+        # Asked now and then only: on a GPU it costs a synchronisation.
+        if t % 16 == 15 and not going.any():
             break
     return tokens, answered

@@ -1,4 +1,4 @@
-"""Training runs that can be stopped: their state, saved whole, and Ctrl-C that waits for the end of a step."""
+"""Training runs that can be stopped: their saved state, and Ctrl-C that waits for a step's end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STAGES = ("draft", "target", "write", "distil")
 
 @dataclass
 class Run:
-    """What a checkpoint holds: the models, the place in the stages, and what the target wrote."""
+    """The state of a pair's run: the models, the place in the stages, and what the target wrote."""
 
     target: Any
     draft: Any
@@ -38,7 +38,10 @@ def fingerprint(recipe: Recipe, corpus: Corpus) -> dict[str, Any]:
     """Every setting that a checkpoint depends on, flat, by name."""
     flat: dict[str, Any] = {"corpus_sha256": corpus.sha256}
     for name, value in asdict(recipe).items():
-        flat |= {f"{name}.{key}": v for key, v in value.items()} if isinstance(value, dict) else {name: value}
+        if isinstance(value, dict):
+            flat |= {f"{name}.{key}": entry for key, entry in value.items()}
+        else:
+            flat[name] = value
     return flat
 
 
@@ -58,7 +61,7 @@ def save(path: Path, run: Run, settings: dict[str, Any], seconds: float) -> None
 
 
 def load(path: Path, run: Run, recipe: Recipe, settings: dict[str, Any]) -> float:
-    """Fill the run from the checkpoint, if there is one; returns the seconds it had taken."""
+    """Fill the run from the checkpoint, if there is one; return the seconds it had taken."""
     state = read_state(path, settings, "out: ")
     if state is None:
         return 0.0
@@ -90,7 +93,8 @@ def read_state(path: Path, settings: dict[str, Any], argument: str = "") -> dict
     Raises
     ------
     ValueError
-        The file is no checkpoint (`argument` stands before its name), or the run in it has other settings.
+        The file is no checkpoint (`argument` stands before its name), or the run in it has other
+        settings.
     """
     if not path.exists():
         return None
@@ -110,14 +114,19 @@ def read_state(path: Path, settings: dict[str, Any], argument: str = "") -> dict
 
 @contextmanager
 def deferred_interrupt() -> Iterator[list[int]]:
-    """Collect the first Ctrl-C, so that a step ends before the run does; a second one acts at once."""
+    """Collect the first Ctrl-C, so that a step ends before the run does.
+
+    A second one acts at once.
+    """
     caught: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield caught  # only the main thread may set handlers
+        # Only the main thread may set handlers.
+        yield caught
         return
     before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: object) -> None:
+        """Collect a Ctrl-C, and let the next one act as before."""
         caught.append(number)
         signal.signal(signal.SIGINT, before)
 

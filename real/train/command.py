@@ -35,6 +35,7 @@ def train(
 ) -> None:
     """Train a small Llama target and draft; a rerun carries an interrupted one on to the same weights."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
+    # Imported here, so that help loads no torch.
     from real.train.pair import train_pair
     from specsim.report.forms import Cell, Number, table
 

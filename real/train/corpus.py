@@ -1,4 +1,4 @@
-"""The text the bundled pair learns from: the standard library's sources, split, tokenised and cut.
+"""The text that the bundled pair learns from: the standard library, split, tokenised and cut.
 
 Every Python installation carries about ten megabytes of edited English and code under one licence,
 so the bundled pair can be made again anywhere without a download.
@@ -16,9 +16,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 END = "<|endoftext|>"
-PIECE = 16_384  # characters of a user's file that stay on one side of the split
+# Characters of a user's file that stay on one side of the split.
+PIECE = 16_384
 
-# Tests and tables are a third of the library by size and read like neither prose nor ordinary code.
+# Folders that are left out: tests and tables are a third of the library by size, and are neither
+# prose nor ordinary code.
 _LEFT_OUT = {"test", "tests", "idle_test", "encodings", "pydoc_data"}
 _LEFT_OUT |= {"site-packages", "dist-packages", "__pycache__"}
 
@@ -50,10 +52,10 @@ def stdlib_files() -> dict[str, Path]:
         Tests, encodings and build-time configuration (it names machine paths) are left out.
     """
     root = Path(sysconfig.get_path("stdlib"))
-    found = {path.relative_to(root): path for path in root.rglob("*.py")}
+    files = {path.relative_to(root): path for path in root.rglob("*.py")}
     return {
-        name.as_posix(): found[name]
-        for name in sorted(found)
+        name.as_posix(): files[name]
+        for name in sorted(files)
         if not _LEFT_OUT.intersection(name.parts)
         and not any(part.startswith(("config-", "_sysconfigdata")) for part in name.parts)
     }
@@ -81,7 +83,8 @@ def text_documents(paths: Sequence[Path]) -> dict[str, str]:
     Returns
     -------
     dict
-        ``"<number of the file>/<number of the piece>"`` -> text: independent of where the files lie.
+        ``"<number of the file>/<number of the piece>"`` -> text: independent of where the files
+        lie.
 
     Raises
     ------
@@ -117,21 +120,24 @@ def split(documents: Mapping[str, str], share: float = 0.06) -> Corpus:
     Corpus
         A document is wholly on one side, and the side hardly depends on which others are there.
     """
+    # Hold documents out in the order of their names' hashes, until their characters suffice.
     room = share * sum(map(len, documents.values()))
-    held = set()
+    held_out = set()
     for name in sorted(documents, key=lambda name: hashlib.sha256(name.encode()).digest()):
         if room <= 0:
             break
-        held.add(name)
+        held_out.add(name)
         room -= len(documents[name])
-    whole = hashlib.sha256()
+
+    # A hash of all; lengths keep names and texts apart.
+    digest = hashlib.sha256()
     for name in sorted(documents):
         for part in (name.encode(), documents[name].encode()):
-            whole.update(len(part).to_bytes(8, "big") + part)
+            digest.update(len(part).to_bytes(8, "big") + part)
     return Corpus(
-        {name: text for name, text in documents.items() if name not in held},
-        {name: text for name, text in documents.items() if name in held},
-        whole.hexdigest(),
+        {name: text for name, text in documents.items() if name not in held_out},
+        {name: text for name, text in documents.items() if name in held_out},
+        digest.hexdigest(),
     )
 
 
@@ -152,6 +158,7 @@ def train_tokenizer(documents: Mapping[str, str], vocab: int = 2048, window: int
     transformers.PreTrainedTokenizerFast
         Save it with ``save_pretrained``; ``AutoTokenizer.from_pretrained`` reads it back.
     """
+    # Merges of bytes, as GPT-2's; one token begins and ends texts.
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -188,12 +195,18 @@ def token_stream(tokenizer: Any, documents: Mapping[str, str]) -> np.ndarray[Any
     """
     if not documents:
         return np.empty(0, dtype=np.int64)
-    ids = tokenizer(list(documents.values()), add_special_tokens=False, verbose=False)["input_ids"]
-    return np.array([token for row in ids for token in (tokenizer.bos_token_id, *row)], dtype=np.int64)
+    texts = list(documents.values())
+    ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+    stream = [token for row in ids for token in (tokenizer.bos_token_id, *row)]
+    return np.array(stream, dtype=np.int64)
 
 
 def cut_prompts(
-    tokenizer: Any, documents: Mapping[str, str], count: int = 128, tokens: int = 32, seed: int = 0
+    tokenizer: Any,
+    documents: Mapping[str, str],
+    count: int = 128,
+    tokens: int = 32,
+    seed: int = 0,
 ) -> list[tuple[str, str]]:
     """Cut short prompts at line starts, one document after the other so that they spread.
 
@@ -211,13 +224,15 @@ def cut_prompts(
     list of (name, prompt)
         Fewer than `count` where the documents are too small.
     """
+    # A place is a line that is not nearly empty; each document's places in random order.
     rng = np.random.default_rng(seed)
     lines = {name: text.split("\n") for name, text in documents.items()}
-    # A place is a line that says something; each document's places in random order.
     places: dict[str, list[int]] = {}
     for name, rows in lines.items():
         places[name] = [at for at, line in enumerate(rows) if len(line.strip()) > 3]
         rng.shuffle(places[name])
+
+    # One prompt of each document in turn, until there are enough.
     order = [name for name in rng.permutation(sorted(places)) if places[name]]
     prompts: list[tuple[str, str]] = []
     while order and len(prompts) < count:
@@ -225,9 +240,12 @@ def cut_prompts(
             at = places[name].pop()
             if not places[name]:
                 order.remove(name)
-            ids = tokenizer.encode("\n".join(lines[name][at : at + tokens]), add_special_tokens=False, verbose=False)
-            text = tokenizer.decode(ids[:tokens])  # may end inside a character, or join up differently
+            rest = "\n".join(lines[name][at : at + tokens])
+            ids = tokenizer.encode(rest, add_special_tokens=False, verbose=False)
+            # The cut may be inside a character, or the text may have other tokens than were cut.
+            text = tokenizer.decode(ids[:tokens])
             size = len(tokenizer.encode(text, add_special_tokens=False))
-            if "\ufffd" not in text and 3 * tokens <= 4 * size <= 5 * tokens and len(prompts) < count:
+            is_whole = "\ufffd" not in text and 3 * tokens <= 4 * size <= 5 * tokens
+            if is_whole and len(prompts) < count:
                 prompts.append((str(name), text))
     return prompts

@@ -1,4 +1,4 @@
-"""How good a pair is: losses on held-out text, agreement on text that the target writes."""
+"""The quality of a pair: losses on held-out text, agreement on text that the target writes."""
 
 from __future__ import annotations
 
@@ -74,9 +74,14 @@ def held_out_loss(model: Any, windows: Tensor, batch: int = 8) -> float:
 
 @torch.no_grad()
 def compare(
-    target: Any, draft: Any, ids: Tensor, start: int = 1, temperature: float = 1.0, batch: int = 8
+    target: Any,
+    draft: Any,
+    ids: Tensor,
+    start: int = 1,
+    temperature: float = 1.0,
+    batch: int = 8,
 ) -> dict[str, float]:
-    """Compare the two models' next-token distributions along given text.
+    """Compare the two models' next-token distributions along a text.
 
     Parameters
     ----------
@@ -99,12 +104,14 @@ def compare(
     """
     totals = {"kl": 0.0, "acceptance": 0.0, "greedy_match": 0.0}
     for rows in torch.split(ids, batch):
-        both = (model(rows[:, :-1], use_cache=False).logits[:, start - 1 :] for model in (target, draft))
-        p, q = (probabilities(logits, Warping(temperature)) for logits in both)
+        # The row after token i is the law of token i + 1.
+        both = (model(rows[:, :-1], use_cache=False).logits for model in (target, draft))
+        p, q = (probabilities(logits[:, start - 1 :], Warping(temperature)) for logits in both)
         totals["kl"] += F.kl_div(q.log(), p, reduction="sum").item()
         totals["acceptance"] += overlap(p, q).sum().item()
         totals["greedy_match"] += (p.argmax(-1) == q.argmax(-1)).sum().item()
-    return {name: total / (ids.shape[0] * (ids.shape[1] - start)) for name, total in totals.items()}
+    positions = ids.shape[0] * (ids.shape[1] - start)
+    return {name: total / positions for name, total in totals.items()}
 
 
 def evaluate(target: Any, draft: Any, held_out: Tensor) -> dict[str, float]:
@@ -115,7 +122,8 @@ def evaluate(target: Any, draft: Any, held_out: Tensor) -> dict[str, float]:
     target, draft : causal language models
         The pair.
     held_out : Tensor
-        (n, window) token ids. The target continues the first 24 tokens of 128 of them to 128 tokens.
+        (n, window) token ids. The target continues the first 24 tokens of 128 of them to 128
+        tokens.
 
     Returns
     -------
@@ -124,16 +132,20 @@ def evaluate(target: Any, draft: Any, held_out: Tensor) -> dict[str, float]:
         (KL(target || draft), nats), ``acceptance_t1.0``, ``acceptance_t0.6`` (mean sum_x min(p, q)
         on text written at that temperature) and ``greedy_match`` (on greedy text).
     """
+    # The target continues openings that are spread over the held-out text.
     start, length = 24, min(128, held_out.shape[1])
-    opening = held_out[:: max(1, len(held_out) // 128), :start][:128]
-    text = {t: write(target, opening, length, t, seed=1) for t in (1.0, 0.6, 0.0)}
-    warm = compare(target, draft, text[1.0], start)
+    openings = held_out[:: max(1, len(held_out) // 128), :start][:128]
+    texts = {t: write(target, openings, length, t, seed=1) for t in (1.0, 0.6, 0.0)}
+
+    warm = compare(target, draft, texts[1.0], start)
+    cool = compare(target, draft, texts[0.6], start, temperature=0.6)
+    greedy = compare(target, draft, texts[0.0], start)
     return {
         "target_loss": held_out_loss(target, held_out),
         "draft_loss": held_out_loss(draft, held_out),
         "kl_held_out": compare(target, draft, held_out)["kl"],
         "kl_written": warm["kl"],
         "acceptance_t1.0": warm["acceptance"],
-        "acceptance_t0.6": compare(target, draft, text[0.6], start, temperature=0.6)["acceptance"],
-        "greedy_match": compare(target, draft, text[0.0], start)["greedy_match"],
+        "acceptance_t0.6": cool["acceptance"],
+        "greedy_match": greedy["greedy_match"],
     }

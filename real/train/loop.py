@@ -1,4 +1,4 @@
-"""One loop for whatever is trained: the bundled pair, drafters on a frozen target, small models of images and sums.
+"""One loop for all training: the bundled pair, drafters of a frozen target, small models.
 
 `descend` takes the steps. `fit` runs it to the end; it can be stopped, and goes on where it was.
 """
@@ -18,17 +18,16 @@ from real.train.recipe import learning_rate
 from real.train.step import on_threads, optimizers
 from specsim.base import check
 
-# Steps from one loss that is said to the next, and from one checkpoint to the next.
-_OFTEN = 25
-_KEPT = 100
-# Steps from one loss that is recorded to the next.
-_RECORDED = 50
-# Decay of the matrices, of models that are trained as the bundled pair is.
+# Steps between losses that are shown, between checkpoints, and between losses that are recorded.
+_STEPS_SHOWN = 25
+_STEPS_SAVED = 100
+_STEPS_RECORDED = 50
+# Decay of the matrices of models that are trained as the bundled pair is.
 _DECAY = 0.1
 
 
 class Schedule(NamedTuple):
-    """How many steps, and how fast: the rate rises linearly over `warmup` steps, then falls linearly to 0."""
+    """Steps and rates: a rate rises linearly over `warmup` steps, then falls linearly to 0."""
 
     steps: int
     rate: float
@@ -36,23 +35,29 @@ class Schedule(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What a training took: losses (step, loss) now and then, and seconds; of all sittings, if it was interrupted."""
+    """Losses (step, loss) of a training now and then, and its seconds.
+
+    If it was interrupted, those of all sittings.
+    """
 
     losses: list[tuple[int, float]]
     seconds: float
 
 
 def silent(words: str) -> None:
-    """Say nothing."""
+    """Show nothing."""
 
 
 def generator(seed: int, step: int) -> torch.Generator:
-    """The random numbers of a step: a function of its number alone, so that a run that goes on draws the same."""
+    """The random numbers of a step, from its number alone: a run that is carried on draws the same."""
     return torch.Generator().manual_seed(seed * 1_000_003 + step)
 
 
 def adamw(model: nn.Module, weight_decay: float = 0.0) -> torch.optim.Optimizer:
-    """AdamW for all weights of a model. (Muon, which trained the pair, takes thrice the time of such a step.)"""
+    """AdamW for all weights of a model.
+
+    A step of Muon, which trained the pair, takes three times as long.
+    """
     return torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=weight_decay)
 
 
@@ -66,7 +71,7 @@ def descend(
     first: int = 0,
     checkpoint: Path | None = None,
 ) -> Iterator[tuple[int, float]]:
-    """Train a model in place, step by step; yields the number and the loss of each step after it.
+    """Train a model in place, step by step; yield the number and the loss of each step after it.
 
     Parameters
     ----------
@@ -75,7 +80,7 @@ def descend(
     learners : sequence of optimizers
         They share its weights; a group's `scale`, where it has one, multiplies the rate.
     loss : callable
-        The loss of a step in nats (or what it is), from its number.
+        The loss of a step, from its number.
     schedule : Schedule
         Steps and rates.
     clip : float
@@ -83,7 +88,7 @@ def descend(
     first : int
         The step to begin with.
     checkpoint : Path, optional
-        Is named where a loss is not finite, if it is there.
+        File that the message on a loss that is not finite names, if it is there.
 
     Raises
     ------
@@ -93,8 +98,12 @@ def descend(
     for step in range(first, schedule.steps):
         value = loss(step)
         if not torch.isfinite(value):
-            kept = f"; {str(checkpoint)!r} keeps an earlier one" if checkpoint and checkpoint.exists() else ""
-            raise ValueError(f"the loss of step {step} is {value.item()}: training has stopped there{kept}")
+            ending = ""
+            if checkpoint and checkpoint.exists():
+                ending = f"; {str(checkpoint)!r} keeps an earlier one"
+            raise ValueError(f"the loss of step {step} is {value.item()}: training has stopped there{ending}")
+
+        # A step along the clipped gradient, at the rate of the schedule.
         value.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), clip)
         rate = learning_rate(step, *schedule)
@@ -115,21 +124,21 @@ def fit(
     clip: float = 1.0,
     checkpoint: Path | None = None,
     settings: dict[str, Any] | None = None,
-    said: Callable[[str], None] = silent,
+    show_stage: Callable[[str], None] = silent,
 ) -> Fitted:
     """Train a model in place, on one thread, and leave it in evaluation mode.
 
     Parameters
     ----------
     model, loss, schedule, learners, clip
-        As for `descend`; by default the optimizers of the bundled pair. Where a run is to go on from a checkpoint, the
-        step's number has to decide all that is random in `loss`.
+        As for `descend`; by default the optimizers of the bundled pair. Where a run is to go on
+        from a checkpoint, the step's number has to decide all that is random in `loss`.
     checkpoint : Path, optional
-        Where the run is kept while it lasts; one that is there is carried on with, to the same weights.
+        File of the unfinished run; a run that is there is carried on, to the same weights.
     settings : dict, optional
-        All else that decides the weights: a checkpoint of others is refused.
-    said : callable
-        Is told the loss now and then.
+        All else that decides the weights: a checkpoint with other settings is refused.
+    show_stage : callable
+        Called with the loss now and then.
 
     Returns
     -------
@@ -139,39 +148,57 @@ def fit(
     Raises
     ------
     ValueError
-        A loss that is not finite, with the step; the last checkpoint stays. A checkpoint of other settings, or none.
+        A loss that is not finite, with the step; the last checkpoint stays. A checkpoint of other
+        settings, or none.
     KeyboardInterrupt
-        After Ctrl-C, once the step has ended and is kept.
+        After Ctrl-C, once the step has ended and is saved.
 
     Examples
     --------
     >>> line, x = nn.Linear(1, 1), torch.linspace(-1, 1, 9)[:, None]
     >>> schedule = Schedule(200, 0.05)
-    >>> done = fit(line, lambda step: (line(x) - 3 * x).square().mean(), schedule, learners=[adamw(line)])
+    >>> loss = lambda step: (line(x) - 3 * x).square().mean()
+    >>> fitted = fit(line, loss, schedule, learners=[adamw(line)])
     >>> round(line.weight.item())
     3
     """
     check.integer(schedule.steps, "steps", 1)
     check.scalar(schedule.rate, "rate", "(0, inf)")
     learners = learners or optimizers(model, _DECAY)
-    held = schedule._asdict() | {"clip": clip} | (settings or {})
-    first, before = _resumed(checkpoint, model, learners, held)
+    all_settings = schedule._asdict() | {"clip": clip} | (settings or {})
+    first, before = _resumed(checkpoint, model, learners, all_settings)
     losses, began = list(before.losses), time.monotonic()
     model.train()
-    with on_threads(1), deferred_interrupt() as caught:  # sums are added in one order wherever they are added
-        for step, value in descend(model, learners, loss, schedule, clip=clip, first=first, checkpoint=checkpoint):
-            # What is said, and what is recorded.
+    # On one thread sums are added in the same order on every machine.
+    with on_threads(1), deferred_interrupt() as caught:
+        steps = descend(
+            model,
+            learners,
+            loss,
+            schedule,
+            clip=clip,
+            first=first,
+            checkpoint=checkpoint,
+        )
+        for step, value in steps:
+            # Show the loss, and record it.
             is_last = step == schedule.steps - 1
-            if step % _OFTEN == 0 or is_last:
-                said(f"step {step + 1} of {schedule.steps}: loss {value:.4f}")
-            if step % _RECORDED == 0 or is_last:
+            if step % _STEPS_SHOWN == 0 or is_last:
+                show_stage(f"step {step + 1} of {schedule.steps}: loss {value:.4f}")
+            if step % _STEPS_RECORDED == 0 or is_last:
                 losses.append((step, round(value, 4)))
 
-            # What the next sitting goes on from.
-            if checkpoint is not None and (caught or (step + 1) % _KEPT == 0):
-                state = {"settings": held, "step": step + 1, "model": model.state_dict(), "losses": losses}
-                state |= {"seconds": before.seconds + time.monotonic() - began}
-                write_state(checkpoint, state | {"learners": [learner.state_dict() for learner in learners]})
+            # Save the state from which the next sitting goes on.
+            if checkpoint is not None and (caught or (step + 1) % _STEPS_SAVED == 0):
+                state = {
+                    "settings": all_settings,
+                    "step": step + 1,
+                    "model": model.state_dict(),
+                    "losses": losses,
+                    "seconds": before.seconds + time.monotonic() - began,
+                    "learners": [learner.state_dict() for learner in learners],
+                }
+                write_state(checkpoint, state)
             if caught:
                 raise KeyboardInterrupt(f"after step {step + 1} of {schedule.steps}")
     model.eval()
@@ -179,13 +206,20 @@ def fit(
 
 
 def _resumed(
-    path: Path | None, model: nn.Module, learners: Sequence[torch.optim.Optimizer], settings: dict[str, Any]
+    path: Path | None,
+    model: nn.Module,
+    learners: Sequence[torch.optim.Optimizer],
+    settings: dict[str, Any],
 ) -> tuple[int, Fitted]:
-    """Fill model and optimizers from the checkpoint, if there is one; the step to go on with, and what it took."""
+    """Fill model and optimizers from the checkpoint, if there is one.
+
+    Return the step to go on with, and losses and seconds so far.
+    """
     state = None if path is None else read_state(path, settings)
     if state is None:
         return 0, Fitted([], 0.0)
     model.load_state_dict(state["model"])
     for learner, saved in zip(learners, state["learners"], strict=True):
         learner.load_state_dict(saved)
-    return int(state["step"]), Fitted([(step, loss) for step, loss in state["losses"]], float(state["seconds"]))
+    losses = [(step, loss) for step, loss in state["losses"]]
+    return int(state["step"]), Fitted(losses, float(state["seconds"]))

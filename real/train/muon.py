@@ -1,7 +1,8 @@
-"""Muon's step in the numbers that the machine multiplies fastest.
+"""Muon's step in the number type that the machine multiplies fastest.
 
-Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024). torch's own takes its products
-in bfloat16, which a processor without instructions for it multiplies ten times slower than float32, or worse.
+Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024). torch's own
+takes its products in bfloat16, which a processor without instructions for it multiplies ten times
+slower than float32, or worse.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def in_bfloat16(device: str | torch.device = "cpu") -> bool:
 
 
 def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """Bring all singular values of a matrix near 1 by Newton and Schulz's iteration, in the matrix's own precision.
+    """Bring all singular values of a matrix near 1, in its own precision.
+
+    The method is Newton and Schulz's iteration.
 
     Parameters
     ----------
@@ -48,7 +51,7 @@ def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: 
     steps : int
         Iterations.
     eps : float
-        What the norm is at least.
+        Least norm that is divided by.
 
     Returns
     -------
@@ -59,26 +62,43 @@ def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: 
     wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     wide = wide / wide.norm().clamp(min=eps)
     for _ in range(steps):
+        # first x + (third x x' + fifth (x x')^2) x
         gram = wide @ wide.T
-        wide = torch.addmm(wide, torch.addmm(gram, gram, gram, beta=third, alpha=fifth), wide, beta=first)
+        polynomial = torch.addmm(gram, gram, gram, beta=third, alpha=fifth)
+        wide = torch.addmm(wide, polynomial, wide, beta=first)
     return wide.T if matrix.shape[0] > matrix.shape[1] else wide
 
 
 class Muon(torch.optim.Muon):
-    """torch's Muon with products in the precision of the weights; either takes up the state of the other."""
+    """torch's Muon with products in the precision of the weights.
+
+    Either takes up the state of the other.
+    """
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Take a step along the gradients, at the rate that matches AdamW's; returns what the closure gives."""
+        """Take a step along the gradients, at the rate that matches AdamW's.
+
+        Return the value of the closure, if there is one.
+        """
         with torch.enable_grad():
             loss = None if closure is None else closure()
         for group in self.param_groups:
             keep, decay = group["momentum"], 1 - group["lr"] * group["weight_decay"]
-            for weight in (one for one in group["params"] if one.grad is not None):
-                mean = self.state[weight].setdefault("momentum_buffer", torch.zeros_like(weight.grad))
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                # Nesterov's momentum, made orthogonal.
+                zeros = torch.zeros_like(weight.grad)
+                mean = self.state[weight].setdefault("momentum_buffer", zeros)
                 mean.lerp_(weight.grad, 1 - keep)
-                new = orthogonal(
-                    weight.grad.lerp(mean, keep), group["ns_coefficients"], group["ns_steps"], group["eps"]
+                direction = orthogonal(
+                    weight.grad.lerp(mean, keep),
+                    group["ns_coefficients"],
+                    group["ns_steps"],
+                    group["eps"],
                 )
-                weight.mul_(decay).add_(new, alpha=-0.2 * group["lr"] * math.sqrt(max(weight.shape)))
+                # Entries of this size are those of an AdamW step.
+                size = 0.2 * group["lr"] * math.sqrt(max(weight.shape))
+                weight.mul_(decay).add_(direction, alpha=-size)
         return loss

@@ -38,7 +38,8 @@ from real.train.recipe import PROMPT, Recipe
 from real.train.step import batch_at, build, cross_entropy, divergence, on_threads, optimizers
 from specsim.base import limits
 
-_WRITTEN_AT_ONCE = 32  # windows per call of the target
+# Windows per call of the target.
+_WRITTEN_AT_ONCE = 32
 
 
 def _plan(recipe: Recipe, stage: str) -> tuple[int, float]:
@@ -49,21 +50,24 @@ def _plan(recipe: Recipe, stage: str) -> tuple[int, float]:
 
 
 def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str, step: int) -> Tensor:
-    """Loss of a step, on the windows that are its turn."""
-    own = round(recipe.written_share * recipe.batch) if stage == "distil" else 0
+    """Loss of a step, on its windows of the corpus and, in the last stage, of the target's texts."""
+    # Windows of the corpus.
+    num_written = round(recipe.written_share * recipe.batch) if stage == "distil" else 0
     seed = 4 * recipe.seed + STAGES.index(stage)
     ids = torch.empty(0, recipe.window, dtype=torch.long)
-    if own < recipe.batch:
-        ids = batch_at(stream, step, recipe.batch - own, recipe.window, seed)
+    if num_written < recipe.batch:
+        ids = batch_at(stream, step, recipe.batch - num_written, recipe.window, seed)
     if stage != "distil":
         return cross_entropy(run.target if stage == "target" else run.draft, ids)
+
+    # Windows that the target wrote, round and round.
     written = torch.cat(run.written)
-    turn = torch.arange(step * own, (step + 1) * own) % len(written)
+    turn = torch.arange(step * num_written, (step + 1) * num_written) % len(written)
     return divergence(run.target, run.draft, torch.cat([ids, written[turn]]))
 
 
 def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
-    """Add the run's step of windows that the target writes."""
+    """Let the target write the windows of the run's step."""
     count = min(_WRITTEN_AT_ONCE, recipe.written - run.step * _WRITTEN_AT_ONCE)
     seed = [recipe.seed, STAGES.index("write"), run.step]
     starts = np.random.default_rng(seed).integers(len(stream) - PROMPT + 1, size=count)
@@ -74,13 +78,14 @@ def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
 
 
 def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:
-    """Carry the run on; yields the loss after each step, when `run` is whole and can be saved."""
+    """Carry the run on; yield the loss after each step, when `run` is whole and can be saved."""
     while run.stage < len(STAGES):
         stage = STAGES[run.stage]
         steps, highest = _plan(recipe, stage)
         model = run.target if stage == "target" else run.draft
         if not run.optimizers:
             run.optimizers = optimizers(model, recipe.weight_decay)
+        # Writing has no loss; all other stages are steps of training.
         if stage == "write":
             while run.step < steps:
                 _write_more(recipe, run, stream)
@@ -101,6 +106,7 @@ def _windows(stream: Tensor, window: int) -> Tensor:
 
 
 def _check_out(out: Path) -> None:
+    """Refuse a folder that cannot be made or written to."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
@@ -110,29 +116,41 @@ def _check_out(out: Path) -> None:
 
 
 def _save_model(model: Any, tokenizer: Any, folder: Path) -> Any:
-    """Save a model as bfloat16; returns it as users load it, rounded, but to compute in float32."""
+    """Save a model as bfloat16; return it as users load it: rounded, computing in float32."""
     model.to(torch.bfloat16).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
 def _export(
-    out: Path, run: Run, recipe: Recipe, corpus: Corpus, tokenizer: Any, own_text: bool, seconds: float
+    out: Path,
+    run: Run,
+    recipe: Recipe,
+    corpus: Corpus,
+    tokenizer: Any,
+    is_users_text: bool,
+    seconds: float,
 ) -> dict[str, Any]:
-    """Write the pair and what it measures; recipe.json last, so that it marks a whole pair."""
+    """Write the pair and its measurements; recipe.json last, so that it marks a whole pair."""
+    # The models.
     (out / "recipe.json").unlink(missing_ok=True)
-    target, draft = (
-        _save_model(model, tokenizer, out / name) for name, model in (("target", run.target), ("draft", run.draft))
-    )
-    source = "text given by the user" if own_text else f"Python {platform.python_version()} standard library"
+    models = (("target", run.target), ("draft", run.draft))
+    target, draft = (_save_model(model, tokenizer, out / name) for name, model in models)
+
+    # The prompts.
+    source, licence = "text given by the user", ""
+    if not is_users_text:
+        source = f"Python {platform.python_version()} standard library"
+        licence = ", under the PSF licence (PSF-2.0)"
     prompts = text_corpus.cut_prompts(tokenizer, corpus.held_out, seed=recipe.seed)
     note = {
-        "note": f"Cut from held-out files of the {source}" + ("" if own_text else ", under the PSF licence (PSF-2.0)"),
+        "note": f"Cut from held-out files of the {source}{licence}",
         "files": [name for name, _ in prompts],
         "prompts": [text for _, text in prompts],
     }
     _dump(out / "prompts.json", note)
 
+    # The record.
     held_out = torch.from_numpy(text_corpus.token_stream(tokenizer, corpus.held_out))
     windows = _windows(held_out, recipe.window)
     packages = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
@@ -154,6 +172,7 @@ def _export(
 
 
 def _dump(path: Path, value: Any) -> None:
+    """Write a value as JSON."""
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -201,6 +220,7 @@ def train_pair(
     KeyboardInterrupt
         At Ctrl-C, after the checkpoint is written.
     """
+    # Refuse what cannot work, then read the text.
     out, recipe = Path(out), recipe or Recipe()
     positive(threads, "threads", limits.MAX_THREADS)
     _check_out(out)
@@ -215,18 +235,21 @@ def train_pair(
         if len(tokens) < recipe.window:
             raise ValueError(f"text: {len(tokens)} tokens {use} do not fill one window of {recipe.window}")
 
+    # New models, or those of an unfinished run.
     size = len(tokenizer), recipe.window, recipe.seed
     run = Run(target=build(recipe.target, *size), draft=build(recipe.draft, *size))
     settings, checkpoint = fingerprint(recipe, corpus), out / "checkpoint.pt"
     before = load(checkpoint, run, recipe, settings)
     started = saved = time.monotonic()
 
+    # Steps, each shown; a checkpoint now and then, and at Ctrl-C.
     with on_threads(threads), deferred_interrupt() as interrupted, _bars(progress) as bars:
         tasks: dict[int, Any] = {}
         for loss in _steps(recipe, run, stream):
             stage, steps = STAGES[run.stage], _plan(recipe, STAGES[run.stage])[0]
             if run.stage not in tasks:
-                tasks[run.stage] = bars.add_task(stage, total=steps, completed=run.step - 1, loss="")
+                done = run.step - 1
+                tasks[run.stage] = bars.add_task(stage, total=steps, completed=done, loss="")
             shown = "-" if math.isnan(loss) else f"{loss:.3f}"
             bars.update(tasks[run.stage], completed=run.step, loss=shown)
             now = time.monotonic()
@@ -236,13 +259,17 @@ def train_pair(
                 bars.console.print(f"{stage} {run.step}/{steps}: loss {shown}, {seconds:.0f} s")
             if interrupted:
                 raise KeyboardInterrupt(f"the run is kept in {checkpoint}")
+
+    # The pair, its prompts and its record.
+    seconds = before + time.monotonic() - started
     with on_threads(threads):
-        record = _export(out, run, recipe, corpus, tokenizer, bool(text), before + time.monotonic() - started)
+        record = _export(out, run, recipe, corpus, tokenizer, bool(text), seconds)
     checkpoint.unlink(missing_ok=True)
     return record
 
 
 def _bars(show: bool) -> Progress:
+    """Bars of the stages with the loss and the time left, on standard error; hidden unless `show`."""
     return Progress(
         TextColumn("{task.description:>7}"),
         BarColumn(),

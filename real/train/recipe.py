@@ -1,4 +1,4 @@
-"""What a bundled pair is made of: sizes, steps and rates."""
+"""The recipe of a bundled pair: sizes, steps and rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from real.options import within
 from specsim.base import limits
 
-PROMPT = 32  # tokens of the corpus that open a window the target writes
+# Tokens of the corpus that open a window the target writes.
+PROMPT = 32
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse values that cannot train, before any work."""
+        # Least whole numbers, positive rates, shares, and sizes that fit together.
         low = dict.fromkeys(("target_steps", "draft_steps", "distil_steps", "batch", "written"), 1)
         low |= {"seed": 0, "vocab": 300, "window": 2 * PROMPT, "warmup": 0}
         for name, least in low.items():

@@ -1,143 +1,45 @@
-"""Drafters of SmolLM2 trained on chats that it writes: texts, training, and acceptance on prompts held out.
+"""Drafters of SmolLM2, trained on chats that it writes and judged on prompts held out.
 
-`specsim-real train-drafters --target smollm2` runs this. A GPU takes a minute a drafter; two cores take hours, for
-which `--answered` learns from less.
+`specsim-real train-drafters --target smollm2` runs this. A GPU takes a minute a drafter; two cores
+take hours, for which `--answered` learns from less.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from real.decode.warp import Warping
 from real.draft.restricted import most_frequent
-from real.models.loading import load_model, load_tokenizer
-from real.models.model import LanguageModel
 from real.models.shipped import fingerprint
 from real.prompts import shipped_prompts
-from real.prompts.chat_template import chat_ids
 from real.train import loop, states
 from real.train.chat_texts import Chats, write_chats
-from specsim.base.files import write_bytes
+from real.train.smollm2_chats import TEXTS, Teacher, load_teacher, texts
 
-# All that decides the texts: users' turns that the target writes itself, beside the prompts of the training split,
-# each answered `each` times at temperature 1 and once at 0. Of the users' turns two thirds are answered at 1.
-TEXTS: dict[str, Any] = {
-    "users": 18_432,
-    "user_tokens": 64,
-    "user_temperature": 0.8,
-    "each": 12,
-    "length": 320,
-    "seed": 0,
-}
-# Texts written at once, by device: as many as its memory holds with their keys and values.
-_TOGETHER = {"cpu": 64, "cuda": 2048}
-# Prompts of the validation split, and tokens of an answer on which drafters are judged.
+# Prompts of the validation split, and tokens of an answer, on which drafters are judged.
 JUDGED, ANSWER = 24, 160
+# Places of a block at which drafters are judged.
 OFFSETS = 4
+# Largest norm of a step's gradient.
 CLIP = 1.0
-
-
-class Teacher(NamedTuple):
-    """The target in float32, its tokenizer, and the target as it writes: in bfloat16 on a GPU."""
-
-    target: LanguageModel
-    tokenizer: Any
-    writer: LanguageModel
-
-    def chat(self, text: str) -> list[int]:
-        """Return the tokens of a user's turn, up to the opening of the target's."""
-        return chat_ids(self.tokenizer, text)
-
-
-def teacher(device: torch.device) -> Teacher:
-    """Load SmolLM2; ValueError where its package is not installed."""
-    target = load_model("smollm2", device=device)
-    on_gpu = device.type == "cuda"
-    writer = load_model("smollm2", device=device, dtype=torch.bfloat16) if on_gpu else target
-    return Teacher(target, load_tokenizer("smollm2"), writer)
-
-
-def texts(who: Teacher, work: Path, recipe: dict[str, Any], said: Callable[[str], None]) -> Chats:
-    """Return the chats to learn from, read from the folder where they are there and written to it where not."""
-    path = work / "chats.safetensors"
-    prompts = [prompt.text for prompt in shipped_prompts("chat", "train")]
-    made_by = {
-        "target": states.identity(who.target),
-        "prompts": hashlib.sha256("\0".join(prompts).encode()).hexdigest()[:16],
-        "recipe": fingerprint(recipe),
-        "written_in": str(who.writer.dtype),
-    }
-    if path.exists():
-        try:
-            with safe_open(path, "pt") as file:
-                if file.metadata() != made_by:
-                    raise ValueError(f"{str(path)!r} holds texts of another target, recipe or number type: remove it")
-                return Chats(file.get_tensor("tokens").long(), file.get_tensor("answered").bool())
-        except SafetensorError:
-            raise ValueError(f"{str(path)!r} holds no texts: remove it, and they are written anew") from None
-
-    chats = _written(who, prompts, recipe, said)
-    work.mkdir(parents=True, exist_ok=True)
-    held = {"tokens": chats.tokens.to(torch.int32), "answered": chats.answered.to(torch.uint8)}
-    write_bytes(path, safetensors.torch.save(held, made_by))
-    return chats
-
-
-def _written(who: Teacher, prompts: list[str], recipe: dict[str, Any], said: Callable[[str], None]) -> Chats:
-    """Write the chats of a recipe."""
-    end, together = who.tokenizer.eos_token_id, _TOGETHER[who.target.device.type]
-    length, seed = recipe["length"], recipe["seed"]
-
-    # Users' turns: what the target says where a user would speak.
-    opening = who.chat("\0")
-    marker = who.tokenizer.encode("\0", add_special_tokens=False)
-    at = next(i for i in range(len(opening)) if opening[i : i + len(marker)] == marker)
-    before, after = opening[:at], opening[at + len(marker) :]
-    turns = write_chats(
-        who.writer,
-        [before] * recipe["users"],
-        end,
-        length=len(before) + recipe["user_tokens"],
-        temperature=recipe["user_temperature"],
-        seed=seed,
-        batch=together,
-        said=said,
-    )
-    questions = [row[mine].tolist() for row, mine in zip(turns.tokens, turns.answered, strict=True)]
-    users = [[*before, *turn[:-1], *after] for turn in questions if turn[-1] == end and len(turn) > 1]
-
-    # Answers, at both temperatures; in an order in which any beginning holds all kinds.
-    shipped = [who.chat(prompt) for prompt in prompts]
-    warm = users[: 2 * len(users) // 3] + shipped * recipe["each"]
-    cold = users[2 * len(users) // 3 :] + shipped
-    parts = [
-        write_chats(who.writer, some, end, length=length, temperature=t, seed=seed + 1, batch=together, said=said)
-        for some, t in ((warm, 1.0), (cold, 0.0))
-    ]
-    tokens, answered = (torch.cat(list(both)) for both in zip(*parts, strict=True))
-    order = torch.randperm(len(tokens), generator=torch.Generator().manual_seed(seed))
-    return Chats(tokens[order], answered[order])
 
 
 def trained(
     maker: Any,
     recipe: dict[str, Any],
-    who: Teacher,
+    teacher: Teacher,
     chats: Chats,
-    held: Tensor,
+    target_states: Tensor,
     *,
     checkpoint: Path | None = None,
-    said: Callable[[str], None] = loop.silent,
+    show_stage: Callable[[str], None] = loop.silent,
 ) -> tuple[nn.Module, loop.Fitted]:
     """Return a drafter trained by its recipe on chats, and its losses and seconds.
 
@@ -147,50 +49,55 @@ def trained(
         A file of `real.draft` with `network`, `reads` and `lesson`.
     recipe : dict
         One of its recipes for this target.
-    who : Teacher
+    teacher : Teacher
         The target.
     chats : Chats
-        What is learned from.
-    held : Tensor, shape (n, m, layers, hidden)
+        The texts to learn from.
+    target_states : Tensor, shape (n, m, layers, hidden)
         The target's states along the chats after the layers of `reads`.
     checkpoint : Path, optional
-        Where the run is kept while it lasts.
-    said : callable
-        Is told how far it is.
+        File of the unfinished run.
+    show_stage : callable
+        Called with the stage, for progress.
 
     Returns
     -------
     tuple
-        The network in evaluation mode on the CPU; losses and seconds, those of earlier sittings included.
+        The network in evaluation mode on the CPU; losses and seconds, those of earlier sittings
+        included.
     """
-    device, end = who.target.device, who.tokenizer.eos_token_id
+    # The network, whose head has the most frequent tokens of the chats.
+    device, end = teacher.target.device, teacher.tokenizer.eos_token_id
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe["seed"])
         net: nn.Module = maker.network(recipe)
-    net.tokens = head_tokens(chats, recipe["tokens"], who.target.vocab_size, end)
+    net.tokens = head_tokens(chats, recipe["tokens"], teacher.target.vocab_size, end)
     net = net.to(device)
-    lesson = maker.lesson(net, who.target, recipe)
+    lesson = maker.lesson(net, teacher.target, recipe)
 
     # Place u of a text counts if the token after it is one that the target wrote.
     weight = torch.zeros(chats.tokens.shape)
     weight[:, :-1] = chats.answered[:, 1:].float()
 
     def loss(step: int) -> Tensor:
+        """The loss of a step, on random texts that its number decides."""
         rng = loop.generator(recipe["seed"], step)
-        some = torch.randint(len(chats.tokens), (recipe["batch"],), generator=rng)
-        read = held[some.to(held.device)].to(device).float()
-        value: Tensor = lesson(chats.tokens[some].to(device), read, rng, weight[some].to(device))
+        rows = torch.randint(len(chats.tokens), (recipe["batch"],), generator=rng)
+        read = target_states[rows.to(target_states.device)].to(device).float()
+        value: Tensor = lesson(chats.tokens[rows].to(device), read, rng, weight[rows].to(device))
         return value
 
+    # Train it; the settings decide whether a checkpoint is carried on.
     settings = {
         "recipe": fingerprint(recipe),
-        "target": states.identity(who.target),
+        "target": states.identity(teacher.target),
         "texts": [*chats.tokens.shape, int(chats.answered.sum())],
         "device": device.type,
     }
     learners, schedule = [loop.adamw(net)], loop.Schedule(recipe["steps"], recipe["rate"], warmup=100)
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")  # TensorFloat-32 on a GPU; on a CPU nothing changes
+    # This means TensorFloat-32 on a GPU; on a CPU nothing changes.
+    torch.set_float32_matmul_precision("high")
     try:
         fitted = loop.fit(
             net,
@@ -200,7 +107,7 @@ def trained(
             clip=CLIP,
             checkpoint=checkpoint,
             settings=settings,
-            said=said,
+            show_stage=show_stage,
         )
     finally:
         torch.set_float32_matmul_precision(before)
@@ -208,64 +115,92 @@ def trained(
 
 
 def head_tokens(chats: Chats, count: int, vocabulary: int, end: int) -> Tensor:
-    """Return the tokens (count,) that the target wrote most often, int32, increasing; the end token is among them."""
+    """Return the tokens (count,) that the target wrote most often, and the end; int32, increasing."""
     counts = torch.bincount(chats.tokens[chats.answered], minlength=vocabulary)
     return torch.tensor(most_frequent(counts.numpy(), count, end), dtype=torch.int32)
 
 
-def judged(who: Teacher, length: int = ANSWER, count: int = JUDGED, split: str = "validation") -> dict[float, Chats]:
+def judged(
+    teacher: Teacher,
+    length: int = ANSWER,
+    count: int = JUDGED,
+    split: str = "validation",
+) -> dict[float, Chats]:
     """Return the target's answers to the first prompts of a split, by temperature (1 and 0)."""
-    prompts = [who.chat(prompt.text) for prompt in shipped_prompts("chat", split)[:count]]
+    prompts = [teacher.chat(prompt.text) for prompt in shipped_prompts("chat", split)[:count]]
     room = max(map(len, prompts)) + length
-    end = who.tokenizer.eos_token_id
-    return {t: write_chats(who.target, prompts, end, length=room, temperature=t, seed=7) for t in (1.0, 0.0)}
+    end = teacher.tokenizer.eos_token_id
+    return {
+        temperature: write_chats(
+            teacher.target,
+            prompts,
+            end,
+            length=room,
+            temperature=temperature,
+            seed=7,
+        )
+        for temperature in (1.0, 0.0)
+    }
 
 
-def kept(maker: Any, net: Any, who: Teacher, answers: dict[float, Chats]) -> dict[str, list[float]]:
-    """Return by temperature the mean chance that draft k = 1.. of a block is accepted if those before it were."""
-    drafter = maker.drafting(net, who.target)
-    shares = {}
+def hazards(
+    maker: Any,
+    net: Any,
+    teacher: Teacher,
+    answers: dict[float, Chats],
+) -> dict[str, list[float]]:
+    """Return by temperature the mean probability that draft k = 1, 2, ... of a block is accepted.
+
+    It is that of a draft whose block has accepted all drafts before it.
+    """
+    drafter = maker.drafting(net, teacher.target)
+    hazards_at = {}
     for temperature, chats in answers.items():
         total, starts = np.zeros((2, OFFSETS))
-        for row, mine in zip(chats.tokens, chats.answered, strict=True):
-            first = int(mine.nonzero()[0])
-            prompt, text = row[:first].tolist(), row[mine].tolist()
-            along = drafter.along(who.target, prompt, text, OFFSETS, Warping(temperature))
+        for row, is_answer in zip(chats.tokens, chats.answered, strict=True):
+            # Given the text, a token is accepted with probability min(q / p, 1).
+            first = int(is_answer.nonzero()[0])
+            prompt, text = row[:first].tolist(), row[is_answer].tolist()
+            along = drafter.along(teacher.target, prompt, text, OFFSETS, Warping(temperature))
             for k in range(min(OFFSETS, len(text))):
                 p, q = along.p[k:], along.q[: len(text) - k, k]
                 total[k] += np.minimum(q / p, 1).sum()
                 starts[k] += len(p)
-        shares[f"T={temperature:g}"] = [float(share) for share in total / starts]
-    return shares
+        hazards_at[f"T={temperature:g}"] = [float(h) for h in total / starts]
+    return hazards_at
 
 
 class School:
-    """Train several drafters on the same things: target, chats, states by layer, and answers to be judged on.
+    """Trains several drafters on the same target, chats and states, and holds answers to judge them.
 
     Parameters
     ----------
     device : torch.device
-        Where it is trained.
+        Device to train on.
     work : Path
-        Folder of the chats; on a CPU of the states, too, which a GPU makes anew faster than a disk gives them back.
-    said : callable
-        Is told how far it is.
+        Folder of the chats, and on a CPU of the states, too: a GPU makes them anew faster than a
+        disk reads them.
+    show_stage : callable
+        Called with the stage, for progress.
     """
 
-    def __init__(self, device: torch.device, work: Path, said: Callable[[str], None]) -> None:
-        self.who, self.work = teacher(device), work
-        self.chats = texts(self.who, work, TEXTS, said)
-        self.answers = judged(self.who)
+    def __init__(self, device: torch.device, work: Path, show_stage: Callable[[str], None]) -> None:
+        self.teacher, self.work = load_teacher(device), work
+        self.chats = texts(self.teacher, work, TEXTS, show_stage)
+        self.answers = judged(self.teacher)
         self._states: dict[int, Tensor] = {}
 
-    def states(self, layers: tuple[int, ...], said: Callable[[str], None]) -> Tensor:
+    def states(self, layers: tuple[int, ...], show_stage: Callable[[str], None]) -> Tensor:
         """Return the states (n, m, len(layers), hidden) of the chats after these layers."""
-        folder = self.work if self.who.target.device.type == "cpu" else None
+        target, tokens = self.teacher.target, self.chats.tokens
+        folder = self.work if target.device.type == "cpu" else None
         for n in layers:
             if n not in self._states:
-                self._states[n] = states.cached(self.who.target, self.chats.tokens, (n,), folder, said)[:, :, 0]
-        stacked = torch.stack([self._states[n] for n in layers], 2) if len(layers) > 1 else None
-        return self._states[layers[0]][:, :, None] if stacked is None else stacked
+                self._states[n] = states.cached(target, tokens, (n,), folder, show_stage)[:, :, 0]
+        # A single layer is a view, which takes no memory of its own.
+        if len(layers) == 1:
+            return self._states[layers[0]][:, :, None]
+        return torch.stack([self._states[n] for n in layers], 2)
 
     def train(
         self,
@@ -273,14 +208,26 @@ class School:
         name: str,
         answered: int | None,
         checkpoint: Path | None,
-        said: Callable[[str], None],
+        show_stage: Callable[[str], None],
     ) -> tuple[nn.Module, dict[str, Any]]:
-        """Return a drafter that learned from so many answered tokens, or from all, and what is to be said of it."""
+        """Return a trained drafter and the row of its record.
+
+        `answered` is the number of answered tokens to learn from, None for all.
+        """
+        # The states, whose time is recorded, then the training.
         recipe, began = maker.RECIPES[name], time.monotonic()
         chats = self.chats if answered is None else self.chats.first(answered)
-        held = self.states(maker.reads(recipe), said)[: len(chats.tokens)]
+        target_states = self.states(maker.reads(recipe), show_stage)[: len(chats.tokens)]
         states_s = round(time.monotonic() - began, 1)
-        net, fitted = trained(maker, recipe, self.who, chats, held, checkpoint=checkpoint, said=said)
+        net, fitted = trained(
+            maker,
+            recipe,
+            self.teacher,
+            chats,
+            target_states,
+            checkpoint=checkpoint,
+            show_stage=show_stage,
+        )
         return net, {
             "name": name,
             "recipe": recipe,

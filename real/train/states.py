@@ -1,4 +1,4 @@
-"""States of a frozen target along texts, computed once and kept in files that know which target they are of."""
+"""States of a frozen target along texts, computed once and stored with the target's hash."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TOGETHER = {"cpu": 16, "cuda": 64}
 
 
 def identity(target: LanguageModel) -> str:
-    """Sixteen hexadecimal digits that a target of other weights does not have; ValueError off the fast path."""
+    """A hash of a target's weights, sixteen hexadecimal digits; ValueError off the fast path."""
     weights = weights_of(target)
-    whole = hashlib.sha256()
-    every = [weights.embedding, weights.norm, weights.head, *(w for layer in weights.layers for w in layer)]
-    for w in every:
+    digest = hashlib.sha256()
+    inside = [w for layer in weights.layers for w in layer]
+    for w in [weights.embedding, weights.norm, weights.head, *inside]:
         if isinstance(w, (Tensor, Quantised)):
-            whole.update(plain(w).detach().cpu().float().numpy().tobytes())
-    return whole.hexdigest()[:16]
+            digest.update(plain(w).detach().cpu().float().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def weights_of(target: LanguageModel) -> Weights:
@@ -46,9 +46,9 @@ def cached(
     tokens: Tensor,
     layers: Sequence[int],
     folder: Path | None,
-    said: Callable[[str], None] = silent,
+    show_stage: Callable[[str], None] = silent,
 ) -> Tensor:
-    """States after given layers along texts, read from a folder where they are there and written to it where not.
+    """States after these layers along texts, read from a folder or else computed and written there.
 
     Parameters
     ----------
@@ -57,30 +57,32 @@ def cached(
     tokens : Tensor, shape (n, m), int64
         Texts.
     layers : sequence of int
-        After how many layers: 0 is the embedding, the last one what the head reads, normed; -1 is that, too.
+        After how many layers: 0 is the embedding, the last one what the head reads, normed; -1 is
+        that, too.
     folder : Path, optional
-        Holds a file a layer; made if it is not there. None keeps them in memory alone, for targets that make them
-        faster than a disk gives them back.
-    said : callable
-        Is told what runs.
+        Holds a file a layer; made if it is not there. None keeps them in memory alone, for targets
+        that make them faster than a disk gives them back.
+    show_stage : callable
+        Called with the stage, for progress.
 
     Returns
     -------
     Tensor, shape (n, m, len(layers), hidden), bfloat16
-        Half the room of float32, and of what trains on them nothing is lost that a test sees. On the CPU if they are
-        from a folder, else on the target's device.
+        It takes half the room of float32, and training on it is no worse by any test. On the CPU
+        if it is from a folder, else on the target's device.
 
     Raises
     ------
     ValueError
-        A file of states of another target, or of other texts, or one that cannot be read: the line says which.
+        A file of states of another target, or of other texts, or one that cannot be read: the
+        message names it.
     """
     last = len(weights_of(target).layers)
     wanted = [n % (last + 1) for n in layers]
     if folder is None:
-        return torch.cat(_made(target, tokens, tuple(wanted), said))
+        return torch.cat(_made(target, tokens, tuple(wanted), show_stage))
 
-    # What the folder holds is read, if it is of this target and of these texts.
+    # Files of the folder are read, if they are of this target and of these texts.
     digest = hashlib.sha256(tokens.contiguous().numpy().tobytes()).hexdigest()[:16]
     made_by = {"target": identity(target), "texts": digest}
     paths = {n: folder / f"layer-{n}.safetensors" for n in wanted}
@@ -90,14 +92,16 @@ def cached(
     missing = tuple(n for n in paths if n not in held)
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
-        made = _made(target, tokens, missing, said)
+        made = _made(target, tokens, missing, show_stage)
         for k, n in enumerate(missing):
             held[n] = torch.cat([states[:, :, k].cpu() for states in made])
             write_bytes(paths[n], safetensors.torch.save({"states": held[n]}, made_by))
     return torch.stack([held[n] for n in wanted], 2)
 
 
-def _made(target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], said: Callable[[str], None]) -> list[Tensor]:
+def _made(
+    target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], show_stage: Callable[[str], None]
+) -> list[Tensor]:
     """Return the states (b, m, len(layers), hidden) of texts, some at a time, bfloat16 on the target's device."""
     # A head of one row: logits of a large vocabulary would take more room and time than all states.
     weights = weights_of(target)
@@ -105,7 +109,7 @@ def _made(target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], said: 
     each = _TOGETHER[target.device.type]
     made = []
     for first in range(0, len(tokens), each):
-        said(f"states of texts {first + 1} to {min(first + each, len(tokens))} of {len(tokens)}")
+        show_stage(f"states of texts {first + 1} to {min(first + each, len(tokens))} of {len(tokens)}")
         some = tokens[first : first + each].to(target.device)
         cache = store.Llama(headless, len(some))
         states = cache.states(some, list(range(len(some))), [0] * len(some), layers)[1]
@@ -114,17 +118,15 @@ def _made(target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], said: 
 
 
 def _read(path: Path, made_by: dict[str, str]) -> Tensor:
-    """Return the states of a file; ValueError if they are of something else."""
+    """Return the states of a file; ValueError if they are of another target or of other texts."""
     try:
         with safe_open(path, "pt") as file:
-            found = file.metadata() or {}
-            for name, mine in made_by.items():
-                if found.get(name) != mine:
-                    raise ValueError(
-                        f"{str(path)!r} holds states of another {name.rstrip('s')} ({found.get(name)}, not {mine}): "
-                        f"remove it, or give another folder"
-                    )
-            held: Tensor = file.get_tensor("states")
-            return held
+            there = file.metadata() or {}
+            for name, wanted in made_by.items():
+                if there.get(name) != wanted:
+                    other = f"another {name.rstrip('s')} ({there.get(name)}, not {wanted})"
+                    raise ValueError(f"{str(path)!r} holds states of {other}: remove it, or give another folder")
+            states: Tensor = file.get_tensor("states")
+            return states
     except SafetensorError:
         raise ValueError(f"{str(path)!r} holds no states: remove it, and they are computed anew") from None

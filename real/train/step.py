@@ -1,4 +1,7 @@
-"""One training step: which windows, which loss, which optimizers. Each a function of the step's number alone."""
+"""The parts of a training step: windows, loss and optimizers.
+
+Windows depend on the step's number alone.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from real.train.recipe import Shape
 
 @contextmanager
 def on_threads(count: int) -> Iterator[None]:
-    """Compute with so many threads inside, and with as many as before after it."""
+    """Compute with this many threads inside, and afterwards with as many as before."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -45,6 +48,7 @@ def build(shape: Shape, vocab: int, window: int, seed: int) -> Any:
     transformers.LlamaForCausalLM
         In float32.
     """
+    # Token 0 begins and ends a text.
     config = LlamaConfig(
         vocab_size=vocab,
         hidden_size=shape.hidden,
@@ -85,7 +89,7 @@ def batch_at(stream: Tensor, step: int, batch: int, window: int, seed: int) -> T
     Tensor
         (batch, window).
     """
-    # A pass may hold one window fewer than this at a large offset, so count by the smallest.
+    # A pass has one window more at a small offset; the smallest number serves for all.
     per_epoch = max(1, (len(stream) - window + 1) // window)
     places = (divmod(at, per_epoch) for at in range(step * batch, (step + 1) * batch))
     starts = [int(_epoch(seed, epoch, len(stream), window)[place]) for epoch, place in places]
@@ -93,7 +97,10 @@ def batch_at(stream: Tensor, step: int, batch: int, window: int, seed: int) -> T
 
 
 def _logits(model: Any, ids: Tensor) -> Tensor:
-    """Next-token logits of every position but the last, as float32 rows; in bfloat16 where the machine has it."""
+    """Next-token logits of every position but the last, as float32 rows.
+
+    They are computed in bfloat16 where the machine has instructions for it.
+    """
     with torch.autocast("cpu", torch.bfloat16, enabled=in_bfloat16()):
         logits: Tensor = model(ids[:, :-1], use_cache=False).logits
     return logits.flatten(0, 1).float()
@@ -139,11 +146,19 @@ def divergence(target: Any, draft: Any, ids: Tensor) -> Tensor:
 
 
 def optimizers(model: nn.Module, weight_decay: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, AdamW at twice the rate for the embedding and the norms."""
+    """Muon for the matrices inside layers, AdamW at twice the rate for embedding and norms."""
     inside = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     kind = torch.optim.Muon if in_bfloat16(next(model.parameters()).device) else Muon
-    return [
-        kind([{"params": inside, "scale": 1.0}], weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW([{"params": others, "scale": 2.0}], betas=(0.9, 0.95), weight_decay=0.0, fused=True),
-    ]
+    muon = kind(
+        [{"params": inside, "scale": 1.0}],
+        weight_decay=weight_decay,
+        adjust_lr_fn="match_rms_adamw",
+    )
+    adamw = torch.optim.AdamW(
+        [{"params": others, "scale": 2.0}],
+        betas=(0.9, 0.95),
+        weight_decay=0.0,
+        fused=True,
+    )
+    return [muon, adamw]

@@ -149,7 +149,7 @@ def _on_chats(known: dict[str, ModuleType], work: Path, device: str, counts: tup
             elif "after" in row["recipe"]:
                 net = maker.Shipped(net, row["recipe"]["after"])
             said("is judged")
-            judged = smollm2.kept(maker, net, school.who, school.answers)
+            judged = smollm2.hazards(maker, net, school.teacher, school.answers)
             rows.append(row | {"kept": judged["T=1"], "kept_greedy": judged["T=0"]})
         return rows[-1] | ({} if counts == (None,) else {"by_tokens": rows})
 
@@ -248,7 +248,7 @@ def _fitted(
         clip=CLIP,
         checkpoint=checkpoint,
         settings=settings,
-        said=lab.said,
+        show_stage=lab.said,
     )
     return net, fitted
 

@@ -12,7 +12,7 @@ from real import TINY, load
 from real.decode.loop import decode_batch, keyed
 from real.decode.warp import Warping
 from real.draft import exit, feature, heads, lowrank, trigram
-from real.train import smollm2, states
+from real.train import smollm2, smollm2_chats, states
 from real.train.chat_texts import Chats, write_chats
 
 MAKERS = {"exit": exit, "feature": feature, "heads": heads, "lowrank": lowrank, "trigram": trigram}
@@ -20,14 +20,14 @@ PROMPTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]
 
 
 @pytest.fixture(scope="module")
-def teacher() -> smollm2.Teacher:
+def teacher() -> smollm2_chats.Teacher:
     pair = load(TINY / "target", TINY / "draft")
     tokenizer: Any = pair.tokenizer
     tokenizer.chat_template = "{% for m in messages %}User: {{ m.content }}\nBot: {% endfor %}"
-    return smollm2.Teacher(pair.target, tokenizer, pair.target)
+    return smollm2_chats.Teacher(pair.target, tokenizer, pair.target)
 
 
-def test_greedy_answers_are_those_of_the_loop(teacher: smollm2.Teacher) -> None:
+def test_greedy_answers_are_those_of_the_loop(teacher: smollm2_chats.Teacher) -> None:
     """Prompts of several lengths in batches of two: each text is what decoding alone writes."""
     chats = write_chats(teacher.target, PROMPTS, 0, length=24, temperature=0.0, seed=0, batch=2)
     for i, prompt in enumerate(PROMPTS):
@@ -40,7 +40,7 @@ def test_greedy_answers_are_those_of_the_loop(teacher: smollm2.Teacher) -> None:
         assert not chats.answered[i, : len(prompt)].any()
 
 
-def test_an_answer_ends_at_the_end_token_and_belongs_to_it(teacher: smollm2.Teacher) -> None:
+def test_an_answer_ends_at_the_end_token_and_belongs_to_it(teacher: smollm2_chats.Teacher) -> None:
     plain = write_chats(teacher.target, PROMPTS, -1, length=40, temperature=1.0, seed=3)
     end = int(plain.tokens[0, 10])
     ended = write_chats(teacher.target, PROMPTS, end, length=40, temperature=1.0, seed=3)
@@ -51,7 +51,7 @@ def test_an_answer_ends_at_the_end_token_and_belongs_to_it(teacher: smollm2.Teac
         assert (row[len(answer) + int(mine.nonzero()[0]) :] == 0).all(), "nothing stands after it"
 
 
-def test_the_law_of_an_answer_is_the_targets(teacher: smollm2.Teacher) -> None:
+def test_the_law_of_an_answer_is_the_targets(teacher: smollm2_chats.Teacher) -> None:
     """First tokens of many answers to one prompt, against the target's law of its eight likeliest tokens."""
     from real.models.model import full_logits
 
@@ -62,7 +62,7 @@ def test_the_law_of_an_answer_is_the_targets(teacher: smollm2.Teacher) -> None:
     assert ((counts - law)[likeliest].abs() < 5 * (law[likeliest] / 4000).sqrt()).all()
 
 
-def test_a_prompt_without_room_is_refused(teacher: smollm2.Teacher) -> None:
+def test_a_prompt_without_room_is_refused(teacher: smollm2_chats.Teacher) -> None:
     with pytest.raises(ValueError, match=r"^prompt 1 has 4 tokens: an answer needs 1 to 3$"):
         write_chats(teacher.target, [[1], [1, 2, 3, 4]], 0, length=4, temperature=0.0, seed=0)
     with pytest.raises(ValueError, match=r"^prompt 0 has 0 tokens"):
@@ -77,7 +77,7 @@ def test_the_first_texts_hold_so_many_answered_tokens() -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_training_teaches_and_ignores_what_the_target_did_not_write(
-    name: str, teacher: smollm2.Teacher, tmp_path: Path
+    name: str, teacher: smollm2_chats.Teacher, tmp_path: Path
 ) -> None:
     maker: Any = MAKERS[name]
     tiny = {
@@ -108,11 +108,11 @@ def test_training_teaches_and_ignores_what_the_target_did_not_write(
         torch.testing.assert_close(one, two, atol=1e-5, rtol=1e-4)
 
 
-def test_acceptance_is_that_of_the_overlap(teacher: smollm2.Teacher) -> None:
+def test_acceptance_is_that_of_the_overlap(teacher: smollm2_chats.Teacher) -> None:
     """An exit behind half of the layers, judged on answers: shares between 0 and 1, by temperature."""
     answers = smollm2.judged(teacher, 12, 3)
     net = exit.shipped("exit_3")
-    shares = smollm2.kept(exit, net, teacher, answers)
+    shares = smollm2.hazards(exit, net, teacher, answers)
     assert shares.keys() == {"T=1", "T=0"}
     assert all(0.1 < share <= 1 for row in shares.values() for share in row)
     drafter, total, count = exit.drafting(net, teacher.target), 0.0, 0

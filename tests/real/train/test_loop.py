@@ -49,7 +49,7 @@ def test_ctrl_c_and_on_to_the_same_weights(tmp_path: Path) -> None:
     words: list[str] = []
     with pytest.raises(KeyboardInterrupt, match="after step 131 of 240"):
         fitted(learner(), stop_at=130, checkpoint=path)
-    again = fitted(learner(), checkpoint=path, said=words.append)
+    again = fitted(learner(), checkpoint=path, show_stage=words.append)
     assert same(again, whole)
     assert words[0].startswith("step 151 of 240"), "it went on, and did not begin again"
     assert not again.training

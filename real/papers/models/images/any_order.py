@@ -144,7 +144,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
         given = torch.rand(batch, PIXELS, generator=drawn) < share
         return _loss(model, learned.labels[which], learned.images[which], given)
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
     return model
 
 

@@ -150,7 +150,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
         which = torch.randint(len(images), (recipe["batch"],), generator=drawn)
         return _loss(model, images[which], Captions(told.words[which], told.lengths[which]))
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
     return model
 
 

@@ -69,7 +69,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
     def loss(step: int) -> Tensor:
         return _loss(model, learned[torch.randint(len(learned), (recipe["batch"],), generator=drawn)])
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
     return model
 
 

@@ -93,7 +93,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Head:
     def loss(step: int) -> Tensor:
         return _loss(head, digits().learned(), recipe["batch"], drawn)
 
-    fit(head, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
+    fit(head, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
     return head
 
 

@@ -154,7 +154,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Denoiser:
         ahead = int(torch.randint(recipe["ahead"] + 1, (), generator=drawn))
         return _loss(model, digits().learned().images, recipe["batch"], ahead, drawn)
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
     return model
 
 

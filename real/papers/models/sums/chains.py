@@ -116,7 +116,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
         texts = solved(problems(recipe["batch"], rng), recipe["habit"], rng)
         return _loss(model, texts, recipe["wrong"], drawn)
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
     return model
 
 

@@ -68,7 +68,7 @@ def line(seed: int, said: Any = lambda words: None) -> tuple[nn.Module, list[flo
         losses.append(value.item())
         return value
 
-    fit(model, loss, Schedule(60, 0.3), said=said)
+    fit(model, loss, Schedule(60, 0.3), show_stage=said)
     return model, losses
 
 
