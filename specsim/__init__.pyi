@@ -69,6 +69,7 @@ from specsim.speed.load.closed import request_times, stable_rate
 from specsim.speed.load.events import simulate_requests
 from specsim.speed.load.rates import harmful_rate, largest_rate
 from specsim.speed.load.service import Service, service_costs
+from specsim.speed.log_costs import LogCosts, log_costs
 from specsim.speed.methods import Speed, draft_then_verify, early_exit, multi_token_heads
 from specsim.speed.parallel import dsi, pearl
 from specsim.speed.plan import break_even_alpha, plan
@@ -110,6 +111,7 @@ __all__ = [
     "LatencyModel",
     "Law",
     "LogAcceptance",
+    "LogCosts",
     "ModelShape",
     "PassTimes",
     "Prediction",
@@ -169,6 +171,7 @@ __all__ = [
     "keyed_uniforms",
     "largest_rate",
     "log_acceptance",
+    "log_costs",
     "markov",
     "masked_acceptance",
     "masked_law",

@@ -55,7 +55,9 @@ def test_times_of_an_unknown_point_are_of_that_point_alone(bare: Path) -> None:
     (point,) = as_json(words)["points"]
     assert (point["batch"], point["context"]) == (None, None)
     for axis in ("batch", "context"):
-        assert f"bare.csv has no column {axis}" in run(f"{words} --{axis} 8", 2)
+        assert f"bare.csv does not say at which {axis} it was measured: add a column {axis}" in run(
+            f"{words} --{axis} 8", 2
+        )
     assert "--emit vllm gives lengths by batch, and the times of --costs do not say" in run(f"{words} --emit vllm", 2)
     assert "lengths by batch" in run(f"{words} --emit csv", 2)
     assert "batch 1" not in run(f"{words} --emit llamacpp")

@@ -31,6 +31,7 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
         "engine_tree": {"ranks": [0.6, 0.2], "steps": 2, "top_k": 2, "tokens": 5},
         "from_pass_times": {"target": specsim.read_pass_times(PASSES), "draft": 0.1},
         "log_acceptance": {"run": on[0]},
+        "log_costs": {"off": [off], "on": on[:1]},
         "penalize": {"logits": [2.0, 1.0, 0.0], "counts": [0, 1, 2], "presence_penalty": 0.5},
         "read_hazards": {"path": str(HAZARDS)},
         "read_log": {"path": str(LOG)},

@@ -82,7 +82,7 @@ def answer(problem: Problem) -> Answer:
     drafted = DraftedCalls(problem.costs.latency, problem.drafts.acceptance, problem.costs.share, search.level)
     doubts: tuple[Doubt, ...] = ()
     if first.gamma:
-        doubts = chain_doubts(drafted, best_chain)
+        doubts = chain_doubts(drafted, best_chain, problem.costs.is_whole_cycle)
     elif trees and trees[0].parents:
         doubts = tree_doubts(latency, ranks, trees[0], level_steps)
     break_even = break_even_alpha(
@@ -94,7 +94,10 @@ def answer(problem: Problem) -> Answer:
     helps = _helps(best_speedup, doubts)
     unknown = problem.costs.unknown
     facts = _facts(helps, best_chain, break_even, doubts, points, trees, unknown)
-    notes = [*problem.notes, *_chain_limit(problem, points), *_tree_limits(trees, search), *flagged(points, unknown)]
+    flags = flagged(points, unknown)
+    if problem.costs.is_whole_cycle:
+        flags = [flag for flag in flags if "verifying" not in flag]
+    notes = [*problem.notes, *_chain_limit(problem, points), *_tree_limits(trees, search), *flags]
     return Answer(
         helps=NO_FIT if is_misfit(problem) else helps,
         sentence=with_memory(problem, sentence(facts)),
@@ -214,7 +217,7 @@ def _assumptions(problem: Problem, first: Prediction, trees: Sequence[Tree]) -> 
     assumptions = list(first.assumptions)
     if problem.by_point:
         assumptions.insert(1, BY_POINT)
-    elif first.unit == "s":
+    elif first.unit == "s" and not problem.costs.is_whole_cycle:
         assumptions.insert(1, EVERYWHERE)
     if trees:
         assumptions.append(f"trees have {problem.search.nodes} nodes at most, a level is drafted in one step")

@@ -97,6 +97,8 @@ def _plot(options: PlanOptions, problem: Problem, panels: Sequence[Panel] = ()) 
     # The title says where the times come from.
     if options.comparison is not None:
         times = f"times of {options.comparison.name}"
+    elif options.log:
+        times = f"times of {options.log[0].name}"
     elif options.costs is not None:
         times = f"times of {options.costs.name}"
     elif options.target is not None:

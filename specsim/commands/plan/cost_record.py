@@ -18,7 +18,8 @@ class Costs(NamedTuple):
     models are known. share: of the target calls that have a draft. max_drafts: the longest block
     whose costs are known, None without limit. max_nodes: the same of trees. misfits: points at which
     models do not fit the devices. is_measured: whether times are known at measured points alone, so
-    that nothing is searched beyond them. unknown: which of batch and context measured times do not say.
+    that nothing is searched beyond them. is_whole_cycle: whether all of a cycle stands in the target's
+    pass. unknown: which of batch and context measured times do not say.
     """
 
     latency: LatencyModel
@@ -32,4 +33,5 @@ class Costs(NamedTuple):
     max_nodes: int | None = None
     misfits: tuple[Misfit, ...] = ()
     is_measured: bool = False
+    is_whole_cycle: bool = False
     unknown: tuple[str, ...] = ()

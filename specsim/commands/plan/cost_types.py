@@ -141,3 +141,11 @@ DraftCosts = Annotated[
         rich_help_panel=MEASURED,
     ),
 ]
+Log = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="The engine's own logs, without speculation and with it: --log off.log --log on.log. They give times and "
+        "acceptance. One without speculation alone needs --cost-ratio and --verify-cost, too.",
+        rich_help_panel=MEASURED,
+    ),
+]

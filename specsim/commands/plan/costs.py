@@ -31,7 +31,7 @@ def plan_costs(
     drafter = (options.draft or "").lower()
     if record is not None:
         drafter = "a comparison"
-    if options.draft_costs is not None and times is None:
+    if options.draft_costs is not None and options.costs is None:
         raise ValueError("--draft-costs goes with --costs, the times of the target's passes: give both")
     share = drafted_share(drafter, options.drafted_share)
 

@@ -56,7 +56,7 @@ def declared_costs(options: PlanOptions, batches: Sequence[int]) -> Costs:
 
     # Passes take the times that are given, or those recorded for quantised weights.
     if options.weights is None:
-        curve = _verify_cost(options)
+        curve = None if options.verify_cost is None else read.verify_curve(options.verify_cost)
         latency = constant(options.cost_ratio, verify_cost=curve, overhead=overhead)
         max_drafts = None if curve is None else len(curve) - 1
     else:
@@ -75,16 +75,6 @@ def declared_costs(options: PlanOptions, batches: Sequence[int]) -> Costs:
         words = "nothing but passes and steps costs time (--overhead is not given)"
         latency = latency._replace(assumptions=(*latency.assumptions, words))
     return Costs(latency, max_drafts=max_drafts)
-
-
-def _verify_cost(options: PlanOptions) -> list[float] | None:
-    """Return the times of passes over 1, 2, ... tokens, if they are given."""
-    if options.verify_cost is None:
-        return None
-    curve = read.numbers(options.verify_cost, "verify_cost", "(0, inf)")
-    if len(curve) < 2:
-        raise ValueError("verify_cost has 1 entry; t(1), t(2), ... of one draft or more are needed")
-    return curve
 
 
 def _listed(values: Sequence[int]) -> str:

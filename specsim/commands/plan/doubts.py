@@ -19,6 +19,7 @@ from specsim.speed.prediction import Prediction, predict
 # by ALPHA, a draft step takes DRAFT times as long, a pass over several tokens VERIFY times. These
 # are choices, not claims about a machine.
 ALPHA, DRAFT, VERIFY = 0.1, 1.5, 1.25
+CYCLE = f"it takes {VERIFY:g} times as long"
 # Extra work of a cycle, in plain steps, if costs have no unit of time. A choice, too.
 OVERHEAD_STEPS = 0.1
 # Extra work of a cycle in seconds: what MagicDec's table 3a (arXiv:2408.11049) leaves over for a cycle, fitted by
@@ -74,8 +75,11 @@ def predict_at(latency: LatencyModel, acceptance: Acceptance, gamma: int, at: Pr
     return predict(latency, acceptance, gamma=gamma, batch=at.batch, context=at.context, level=level)
 
 
-def chain_doubts(drafted: DraftedCalls, best: Prediction) -> tuple[Doubt, ...]:
-    """Return the chain's speedup with one assumption worse at a time, the most harmful first."""
+def chain_doubts(drafted: DraftedCalls, best: Prediction, is_whole_cycle: bool = False) -> tuple[Doubt, ...]:
+    """Return the chain's speedup with one assumption worse at a time, the most harmful first.
+
+    is_whole_cycle: whether the pass that verifies stands for all of a cycle, drafting included.
+    """
     hazards = drafted.acceptance.hazards(best.gamma)
     lower = from_hazards(np.array([max(hazard - ALPHA, 0.0) for hazard in hazards]))
 
@@ -84,6 +88,9 @@ def chain_doubts(drafted: DraftedCalls, best: Prediction) -> tuple[Doubt, ...]:
         return drafted.speedup(best, latency, acceptance, drafted.share)
 
     doubts = _doubts(drafted.latency, speedup, best.gamma + 1, drafted.acceptance, lower, "at every position")
+    if is_whole_cycle:
+        acceptance, _, cycle, other = doubts
+        doubts = [acceptance, cycle._replace(assumption="the time of a cycle", failing=CYCLE), other]
     if drafted.share < 1:
         halved = drafted.speedup(best, drafted.latency, drafted.acceptance, drafted.share / 2)
         doubts.append(Doubt("the share of steps with a draft", "half as large", halved))

@@ -30,7 +30,8 @@ def check_together(options: PlanOptions) -> None:
         raise ValueError("--rate is of requests that arrive, --concurrency of clients that wait: give one of them")
     # Options without the load that reads them.
     needs: list[tuple[tuple[str, ...], bool, str]] = [(OF_LOADS, at_rates or in_loops, "--rate or --concurrency")]
-    needs += [(OF_RATES, at_rates, "--rate"), (OF_LOOPS, in_loops, "--concurrency")]
+    of_loops = tuple(name for name in OF_LOOPS if name != "gamma" or not options.log)
+    needs += [(OF_RATES, at_rates, "--rate"), (of_loops, in_loops, "--concurrency")]
     for names, is_there, needed in needs:
         misplaced = [] if is_there else [name for name in names if is_given(options, name)]
         if misplaced:

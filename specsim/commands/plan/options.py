@@ -23,6 +23,7 @@ from specsim.commands.plan.cost_types import (
     ExpertsOverhead,
     Hardware,
     KvDtype,
+    Log,
     OnePass,
     Overhead,
     Target,
@@ -51,6 +52,7 @@ EXAMPLES = examples(
     "    --hardware h100-sxm --tp 4 --batch 1,32 --context 1k,16k",
     "specsim plan --ranks 0.7,0.12,0.05 --cost-ratio 0.05 --json",
     "specsim plan 0.8 --costs passes.csv --draft-costs draft.csv",
+    "specsim plan --log off.log --log on.log --gamma 4 --drafted-share 1",
     "specsim plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b \\",
     "    --hardware h100-sxm --rate 0.5,2,8 --within 3",
     "specsim plan --tau 2.89 --gamma 5 --concurrency 1,8,32,64 \\",
@@ -148,6 +150,7 @@ class PlanOptions(NamedTuple):
     overhead: Overhead = None
     costs: Costs = None
     draft_costs: DraftCosts = None
+    log: Log = None
     one_pass: OnePass = False
     cache_hits: CacheHits = None
     drafted_share: DraftedShare = None
@@ -168,7 +171,11 @@ class PlanOptions(NamedTuple):
     ] = 16
     gamma: Annotated[
         int | None,
-        typer.Option(help="With --concurrency: this block length, instead of the best.", rich_help_panel=SEARCH),
+        typer.Option(
+            help="With --concurrency: this block length, instead of the best. With --log: drafts of a block, if a log "
+            "does not say it.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None
     nodes: Annotated[int, typer.Option(help="Largest tree to consider (needs --ranks).", rich_help_panel=SEARCH)] = 64
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.", rich_help_panel=SEARCH)] = 0.95
@@ -207,6 +214,8 @@ def asked_options(options: PlanOptions) -> dict[str, Any]:
     for name, value in options._asdict().items():
         if isinstance(value, Path):
             record[name] = str(value)
+    if options.log is not None:
+        record["log"] = [str(path) for path in options.log]
     for name in ("verify_cost", "cache_hits"):
         if record[name] is not None:
             record[name] = [float(number) for number in record[name].split(",")]

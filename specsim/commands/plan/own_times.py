@@ -37,8 +37,8 @@ def measured_search(options: PlanOptions, search: Search, times: PassTimes) -> S
             continue
         if axis in times.unknown:
             raise ValueError(
-                f"--{axis} is {getattr(options, axis)}, and {times.source} has no column {axis}: at which it was "
-                f"measured is not known; add the column, or leave out --{axis}"
+                f"--{axis} is {getattr(options, axis)}, and {times.source} does not say at which {axis} it was "
+                f"measured: add a column {axis}, or leave out --{axis}"
             )
         for value in asked:
             check_inside(times, {axis: value})
@@ -58,6 +58,8 @@ def measured_costs(options: PlanOptions, times: PassTimes) -> Costs:
     """Return the costs of measured passes; ValueError for options that say the same, and for what is missing."""
     # One source of each time.
     beside = [f"--{name.replace('_', '-')}" for name in INSTEAD if is_given(options, name)]
+    if options.log:
+        beside = [name for name in beside if name != "--verify-cost"]
     if beside:
         raise ValueError(f"--costs has the times of passes; leave out {', '.join(beside)}")
     if (options.draft_costs is None) == (options.cost_ratio is None):

@@ -9,6 +9,7 @@ from specsim.commands.plan.comparison import Comparison, read_comparison
 from specsim.commands.plan.contexts import acceptance_by_context, curved_search
 from specsim.commands.plan.cost_record import Costs
 from specsim.commands.plan.costs import plan_costs
+from specsim.commands.plan.engine_logs import logged_acceptance, logged_costs, logged_search, read_engine_logs
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.own_times import measured_search
 from specsim.commands.plan.read import PlanAcceptance
@@ -17,6 +18,7 @@ from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.latency import LatencyModel, read_pass_times
 from specsim.latency.times.record import with_blocks
 from specsim.lengths.acceptance_record import Acceptance
+from specsim.speed.log_costs import LogCosts
 
 
 class Problem(NamedTuple):
@@ -50,8 +52,12 @@ def read_problem(options: PlanOptions) -> Problem:
     """Read the problem from the options; raise ValueError for anything that is wrong, before any work."""
     # The points, and a record that may hold times and acceptance.
     search = read_search(options)
-    times = None if options.costs is None else with_blocks(read_pass_times(options.costs))
+    logs = None if not options.log else read_engine_logs(options, options.log)
+    if isinstance(logs, LogCosts):
+        return _logged_problem(options, search, logs)
+    times = logs if options.costs is None else read_pass_times(options.costs)
     if times is not None:
+        times = with_blocks(times)
         search = measured_search(options, search, times)
     record = None if options.comparison is None else read_comparison(options.comparison)
 
@@ -81,6 +87,22 @@ def read_problem(options: PlanOptions) -> Problem:
         acceptance=mixed_acceptance(drafts.acceptance, costs.share),
         search=_limited(search, costs, by_context=bool(by_point)),
         notes=notes,
+        by_point=by_point,
+    )
+
+
+def _logged_problem(options: PlanOptions, search: Search, logs: LogCosts) -> Problem:
+    """Return the problem of an engine's own logs, which have costs and acceptance at each of their batches."""
+    search = logged_search(options, search, logs)
+    drafts, by_point = logged_acceptance(options, search, logs)
+    costs = logged_costs(logs)
+    return Problem(
+        costs=costs,
+        drafts=drafts,
+        latency=costs.latency,
+        acceptance=drafts.acceptance,
+        search=_limited(search, costs, by_context=bool(by_point)),
+        notes=costs.notes,
         by_point=by_point,
     )
 

@@ -35,6 +35,14 @@ def numbers(text: str, name: str, allowed: str) -> list[float]:
     return [number_in(part.strip(), f"{name}[{k}]", allowed) for k, part in enumerate(text.split(","))]
 
 
+def verify_curve(text: str) -> list[float]:
+    """Return the times of passes over 1, 2, ... tokens, in plain steps."""
+    curve = numbers(text, "verify_cost", "(0, inf)")
+    if len(curve) < 2:
+        raise ValueError("verify_cost has 1 entry; t(1), t(2), ... of one draft or more are needed")
+    return curve
+
+
 def acceptance(options: PlanOptions) -> PlanAcceptance:
     """Read the one source of acceptance that the options name."""
     sources = {name: getattr(options, name) for name in ("alpha", "ranks", "hazards", "histogram", "rows", "tau")}
