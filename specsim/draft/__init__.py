@@ -1,1 +1,1 @@
-"""How candidates are drawn from q. Every file here is a scheme (specsim.types.DraftScheme)."""
+"""Draft schemes say how candidates are drawn from q: one file each (specsim.types.DraftScheme)."""

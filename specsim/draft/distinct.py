@@ -1,13 +1,17 @@
-"""Distinct: as many independent draws from q as give K distinct tokens on average; a repeated token is one candidate.
+"""Distinct: as many independent draws from q as give K distinct tokens on average.
 
-Law.         N = m, or m + 1 with probability f; x_1, ..., x_N ~ q. N does not look at the tokens, and all N draws
-             count: a token drawn twice costs one place in a tree and has two chances. (m, f) solve, for each q,
-             E[number of distinct tokens] = sum_i (1 - E (1 - q_i)^N) = K. Pr[all in H] = G(q(H)), G(t) = E t^N.
-             More than `limit` draws are never made: where q is so peaked, or K so near the size of its support, that
-             they would be needed, N = limit and the expected number is smaller (`expected_distinct`).
-Randomness.  u[0] decides N; u[k] draws x_k. There are `limit` places for tokens, those that stay empty hold -1.
+Law.         N = m, or m + 1 with probability f; x_1, ..., x_N ~ q. N does not look at the tokens,
+             and all N draws count: a token drawn twice is one candidate, costs one place in a tree
+             and has two chances. (m, f) solve, for each q,
+             E[number of distinct tokens] = sum_i (1 - E (1 - q_i)^N) = K.
+             Pr[all in H] = G(q(H)), G(t) = E t^N. More than `limit` draws are never made: where q
+             is so peaked, or K so near the size of its support, that they would be needed,
+             N = limit and the expected number is smaller (`expected_distinct`).
+Randomness.  u[0] decides N; u[k] draws x_k. There are `limit` places for tokens, those that stay
+             empty hold -1.
 Cost.        O(limit V) to draw, O(V log limit) to find N.
-Paper.       None known: the scheme is this project's (T08 needs no more of N than that it is independent).
+Paper.       None known: the scheme is this project's (T08 needs no more of N than that it is
+             independent).
 
 Where a count of candidates is asked for, a `Draws` may be given: the law of N itself.
 """
@@ -21,31 +25,39 @@ import numpy as np
 from array_api_compat import device
 
 from specsim.base.arrays import array_namespace, at, is_exact, pick, positive_part, wide
-from specsim.draft import _occupancy, iid
+from specsim.draft import _occupancy, _powers
 from specsim.types import Array, Draws
 
-LIMIT = 32  # draws for one position: in a tree a peaked draft would ask for hundreds to see a second token
+# Most draws for one position: a peaked draft would need hundreds to see a second token.
+LIMIT = 32
+# Types of a number that is the same for every row.
 PLAIN = (int, float, Fraction)
 
 
 def draw(q: Array, u: Array, num_drafts: int | Draws) -> Array:
-    """Candidates (..., limit), -1 after the last, from q (..., V) and uniforms u (..., 1 + limit)."""
+    """Candidates (..., limit), -1 after the last, from q (..., V) and u (..., 1 + limit)."""
     xp, law = array_namespace(q, u), _law(q, num_drafts)
     least, extra = _columns(law, u)
     number = least + xp.where(u[..., :1] < extra, 1, 0)
-    drawn = xp.arange(law.limit, device=device(q)) < number
-    return xp.where(drawn, pick(q[..., None, :], xp.where(drawn, u[..., 1:], 0)), -1)
+    is_drawn = xp.arange(law.limit, device=device(q)) < number
+    tokens = pick(q[..., None, :], xp.where(is_drawn, u[..., 1:], 0))
+    return xp.where(is_drawn, tokens, -1)
 
 
 def probability(q: Array, drafts: Array, num_drafts: int | Draws) -> Array:
     """Probability of the ordered tuple drafts (..., up to limit), -1 after the last."""
+    # It is 0 where a place before the last token is empty.
     xp = array_namespace(q, drafts)
-    drawn = drafts >= 0
-    number = xp.sum(xp.where(drawn, 1, 0), axis=-1)
-    in_front = xp.all(drawn == (xp.arange(drafts.shape[-1], device=device(drafts)) < number[..., None]), axis=-1)
-    chance = xp.where(drawn, at(q[..., None, :], xp.where(drawn, drafts, 0)), 1)
-    tokens = xp.prod(chance, axis=-1)
-    return tokens * in_front * _chance(number, *_columns(_law(q, num_drafts), tokens))
+    is_drawn = drafts >= 0
+    number = xp.sum(xp.where(is_drawn, 1, 0), axis=-1)
+    places = xp.arange(drafts.shape[-1], device=device(drafts))
+    is_in_front = xp.all(is_drawn == (places < number[..., None]), axis=-1)
+
+    # Each draw, and the number of draws, are independent.
+    each = xp.where(is_drawn, at(q[..., None, :], xp.where(is_drawn, drafts, 0)), 1)
+    of_tokens = xp.prod(each, axis=-1)
+    of_number = _chance(number, *_columns(_law(q, num_drafts), of_tokens))
+    return of_tokens * is_in_front * of_number
 
 
 def within(q: Array, members: Array, num_drafts: int | Draws) -> Array:
@@ -55,7 +67,7 @@ def within(q: Array, members: Array, num_drafts: int | Draws) -> Array:
 
 
 def uniforms(num_drafts: int | Draws) -> int:
-    """One for the number of draws, one for each draw that may be made."""
+    """The number of uniforms: one for the number of draws, one for each draw that may be made."""
     return 1 + (num_drafts.limit if isinstance(num_drafts, Draws) else LIMIT)
 
 
@@ -73,7 +85,8 @@ def draws(q: Array, num_drafts: int, limit: int = LIMIT) -> Draws:
     num_drafts : int
         The expected number K of distinct tokens, at least 1.
     limit : int
-        The largest N, at least 1. Reached where num_drafts is no smaller than the support of q, or nearly so.
+        The largest N, at least 1. Reached where num_drafts is no smaller than the support of q, or
+        nearly so.
 
     Returns
     -------
@@ -99,25 +112,34 @@ def draws(q: Array, num_drafts: int, limit: int = LIMIT) -> Draws:
     xp, q = array_namespace(q), wide(q)
 
     def number_of(seen: Array) -> Array:
+        """Expected number (..., 1) of distinct tokens, if each is seen with this probability."""
         return xp.sum(seen, axis=-1, keepdims=True)
 
-    most = limit if num_drafts > 1 else 1  # one distinct token is one draw, also where q is one-hot
-    powers = [q]  # probability of having seen a token after 1, 2, 4, ... draws
+    # One distinct token is one draw, also where q is one-hot.
+    most = limit if num_drafts > 1 else 1
+
+    # Each token's probability of being seen in 1, 2, 4, ... draws. In Fractions, where numbers grow
+    # long, they end once every row sees too many tokens.
+    powers = [q]
     while 2 ** len(powers) < limit and not (is_exact(q) and (number_of(powers[-1]) > num_drafts).all()):
         powers.append(_either(powers[-1], powers[-1]))
+
+    # Find the largest m, bit by bit, with at most K distinct tokens expected.
     seen, least = q, xp.broadcast_to(xp.arange(1, 2, device=device(q)), (*q.shape[:-1], 1))
     for bit in reversed(range(len(powers))):
         later, number = _either(seen, powers[bit]), least + 2**bit
         fits = (number <= most) & (number_of(later) <= num_drafts)
         seen, least = xp.where(fits, later, seen), xp.where(fits, number, least)
-    short, gain = positive_part(num_drafts - number_of(seen)), number_of(q * (1 - seen))
-    partly = (least < most) & (gain > 0)
-    extra = xp.where(partly, short / xp.where(partly, gain, 1), 0)
+
+    # The probability of one draw more: what is missing to K over what a draw would add.
+    missing, gain = positive_part(num_drafts - number_of(seen)), number_of(q * (1 - seen))
+    has_more = (least < most) & (gain > 0)
+    extra = xp.where(has_more, missing / xp.where(has_more, gain, 1), 0)
     return Draws(least[..., 0], xp.where(extra < 1, extra, 1)[..., 0], limit)
 
 
 def expected_distinct(q: Array, draws: Draws) -> Array:
-    r"""How many distinct tokens N draws from q give on average, :math:`\sum_i 1 - E(1 - q_i)^N`.
+    r"""Expected number of distinct tokens among N draws from q, :math:`\sum_i 1 - E(1 - q_i)^N`.
 
     Parameters
     ----------
@@ -145,6 +167,7 @@ def expected_distinct(q: Array, draws: Draws) -> Array:
     >>> float(expected_distinct(np.array([0.5, 0.5]), Draws(2, 0.5, 3)))
     1.625
     """
+    # Each token's probability of being seen in `least` draws, by the bits of that number.
     xp, q = array_namespace(q), wide(q)
     least, extra = _columns(draws, q)
     seen = 0 * q
@@ -187,67 +210,45 @@ def distinct_law(q: Array, draws: Draws) -> Array:
     >>> distinct_law(np.array([0.5, 0.5]), Draws(2, 0, 2)).round(3).tolist()
     [0.0, 0.5, 0.5]
     """
+    # Fractions: all numbers of draws at once.
     if is_exact(q):
         number = np.arange(draws.limit + 1)
         ways = _occupancy.ways(q, draws.limit)
         return np.sum(_chance(number, *_columns(draws, q))[..., None] * ways, axis=-2)
+
+    # Floats: row by row.
     least, extra = (np.broadcast_to(np.asarray(v), q.shape[:-1]) for v in (draws.least, draws.extra))
     out = np.zeros((*q.shape[:-1], draws.limit + 1))
     for i in np.ndindex(q.shape[:-1]):
-        found = _occupancy.law(q[i], int(least[i]), float(extra[i]))[: draws.limit + 1]
-        out[i][: len(found)] = found
+        row = _occupancy.law(q[i], int(least[i]), float(extra[i]))[: draws.limit + 1]
+        out[i][: len(row)] = row
     return out
 
 
 def inside(q_mass: Array, draws: Draws) -> Array:
-    """G(t) = E t^N: the probability that every candidate lies in a set of draft mass t = q_mass, (...) or (..., n)."""
+    """G(t) = E t^N, the probability that every candidate lies in a set of draft mass t = q_mass.
+
+    q_mass is (...) or (..., n).
+    """
     least, extra = _columns(draws, q_mass)
-    power = _power(q_mass, least, draws.limit)
+    power = _powers.power(q_mass, least, draws.limit)
     return power if _is_nought(extra) else power * (1 - extra * (1 - q_mass))
 
 
 def mean_slope(a: Array, b: Array, draws: Draws) -> Array:
-    """(G(b) - G(a)) / (b - a), the derivative of G where a = b, from sums of a^i b^j: no cancellation."""
+    """(G(b) - G(a)) / (b - a), and where a = b the derivative of G.
+
+    It is a sum of products a^i b^j, so that nothing cancels.
+    """
     least, extra = _columns(draws, a)
-    slope = _slope(a, b, least, draws.limit)
+    slope = _powers.slope(a, b, least, draws.limit)
     if _is_nought(extra):
         return slope
-    return slope * (1 - extra * (1 - a)) + extra * _power(b, least, draws.limit)
-
-
-def _slope(a: Array, b: Array, n: Array, limit: int) -> Array:
-    """(b^n - a^n) / (b - a) = sum of a^i b^(n-1-i)."""
-    if not isinstance(n, int):
-        xp = array_namespace(a)
-        slope, below, above = 0 * a, 1 + 0 * a, 1 + 0 * b
-        for bit in reversed(range(limit.bit_length())):
-            odd = (n >> bit) % 2 == 1
-            slope, below, above = slope * (below + above), below * below, above * above
-            slope, below, above = (
-                xp.where(odd, more, same)
-                for more, same in ((a * slope + above, slope), (a * below, below), (b * above, above))
-            )
-        return slope
-    if n <= 2:
-        return 1 + 0 * a if n == 1 else a + b
-    if n % 2:
-        return a * _slope(a, b, n - 1, limit) + iid.inside(b, n - 1)
-    return _slope(a, b, n // 2, limit) * (iid.inside(a, n // 2) + iid.inside(b, n // 2))
-
-
-def _power(t: Array, n: Array, limit: int) -> Array:
-    """t^n, for an n of each row by squaring as often as the limit needs."""
-    if isinstance(n, int):
-        return iid.inside(t, n)
-    result = 1 + 0 * t
-    for bit in reversed(range(limit.bit_length())):
-        result = result * result
-        result = array_namespace(t).where((n >> bit) % 2 == 1, t * result, result)
-    return result
+    return slope * (1 - extra * (1 - a)) + extra * _powers.power(b, least, draws.limit)
 
 
 def _either(a: Array, b: Array) -> Array:
-    """Probability of one of two independent events: exact to the last digits also where both are tiny."""
+    """Probability of one of two independent events, exact also where both are tiny."""
     return a + b * (1 - a)
 
 
@@ -257,22 +258,29 @@ def _chance(number: Array, least: Array, extra: Array) -> Array:
 
 
 def _law(q: Array, num_drafts: int | Draws) -> Draws:
+    """The law of N: `num_drafts` itself, or the one that expects so many distinct tokens."""
     return num_drafts if isinstance(num_drafts, Draws) else draws(q, num_drafts)
 
 
 def _columns(draws: Draws, w: Array) -> tuple[Any, Any]:
-    """least and extra as arrays that broadcast against w, whose leading axes they have; plain numbers if they are."""
+    """least and extra, as plain numbers or as arrays that broadcast against w.
+
+    Arrays have the leading axes of w.
+    """
     least, extra = (_column(v, w) for v in (draws.least, draws.extra))
+    # A plain number is exact beside Fractions, and a float beside floats.
     if isinstance(extra, PLAIN):
         extra = Fraction(extra) if isinstance(w, PLAIN) or is_exact(w) else float(extra)
     return least, extra
 
 
 def _column(value: Any, w: Array) -> Any:
+    """A plain number as it is; an array with axes of 1 behind its own, up to those of w."""
     if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
         value = value.item()
     return value if isinstance(value, PLAIN) else value[(..., *(None,) * (np.ndim(w) - value.ndim))]
 
 
 def _is_nought(extra: Any) -> bool:
+    """True if no row has a draw more: its factor can be left out."""
     return isinstance(extra, PLAIN) and extra == 0

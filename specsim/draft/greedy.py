@@ -1,8 +1,9 @@
 """Greedy: the K - 1 likeliest tokens of q, and one drawn from the rest of q.
 
-Law.         x_1, ..., x_{K-1} are the tokens of largest q (the first, on ties); x_K ~ q without them, renormalised.
-             Tokens of q = 0 are never candidates: once the support of q is used up, its last token repeats.
-             Pr[all in H] = [x_1, ..., x_{K-1} in H] sum_H q_K, where q_K is the law of x_K.
+Law.         x_1, ..., x_{K-1} are the tokens of largest q (the first, on ties); x_K ~ q without
+             them, renormalised. Tokens of q = 0 are never candidates: once the support of q is used
+             up, its last token repeats. Pr[all in H] = [x_1, ..., x_{K-1} in H] sum_H q_K, where
+             q_K is the law of x_K.
 Randomness.  u[K-1] draws x_K. The others are not read.
 Cost.        O(K V).
 """
@@ -41,7 +42,7 @@ def within(q: Array, members: Array, num_drafts: int) -> Array:
 
 
 def uniforms(num_drafts: int) -> int:
-    """As many as candidates, of which one is read."""
+    """The number of uniforms: as many as candidates, of which one is read."""
     return num_drafts
 
 

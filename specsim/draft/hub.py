@@ -1,9 +1,10 @@
-"""Hub: the likeliest token of q and one drawn from the rest of q, in an order that makes the first a draw from q.
+"""Hub: the likeliest token of q and one of the rest, ordered so that the first is a draw from q.
 
-Law.         a is the token of largest q (the first, on ties). x_1 ~ q; x_2 = a if x_1 is another token, else x_2 ~ q
-             without a, renormalised. So (x, a) has probability q(x) and (a, x) has q(a) q(x) / (1 - q(a)), x != a. If
-             q(a) = 1 both candidates are a. Only K = 1, a draw from q, and K = 2.
-             Pr[all in H] = [a in H] (q(H - a) + q(a) r(H)), where r is q without a, renormalised.
+Law.         a is the token of largest q (the first, on ties). x_1 ~ q; x_2 = a if x_1 is another
+             token, else x_2 ~ q without a, renormalised. So (x, a) has probability q(x) and (a, x)
+             has q(a) q(x) / (1 - q(a)), x != a. If q(a) = 1 both candidates are a. Only K = 1, a
+             draw from q, and K = 2. Pr[all in H] = [a in H] (q(H - a) + q(a) r(H)), where r is q
+             without a, renormalised.
 Randomness.  u[k] draws candidate k; u[1] is read only if the first is a.
 Cost.        O(V).
 Paper.       Sun et al., SpecHub, arXiv:2411.05289.
@@ -25,17 +26,20 @@ def draw(q: Array, u: Array, num_drafts: int) -> Array:
     if num_drafts == 1:
         return first[..., None]
     xp = array_namespace(first)
-    return xp.stack([first, xp.where(first == top, pick(rest, u[..., 1]), top)], axis=-1)
+    second = xp.where(first == top, pick(rest, u[..., 1]), top)
+    return xp.stack([first, second], axis=-1)
 
 
 def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
     """Probability of the ordered tuple drafts (..., K)."""
     top, rest = split(q, num_drafts)
-    first = 1 * at(q, drafts[..., 0])  # a number, where an entry of a row of Fractions is a 0-d array
+    # An entry of a row of Fractions is a 0-d array; multiplied by 1 it is a number.
+    first = 1 * at(q, drafts[..., 0])
     if num_drafts == 1:
         return first
-    hub_first = drafts[..., 0] == top
-    return first * hub_first * at(rest, drafts[..., 1]) + first * (~hub_first & (drafts[..., 1] == top))
+    is_hub_first = drafts[..., 0] == top
+    is_hub_second = ~is_hub_first & (drafts[..., 1] == top)
+    return first * is_hub_first * at(rest, drafts[..., 1]) + first * is_hub_second
 
 
 def within(q: Array, members: Array, num_drafts: int) -> Array:
@@ -44,17 +48,21 @@ def within(q: Array, members: Array, num_drafts: int) -> Array:
     top, rest = split(q, num_drafts)
     if num_drafts == 1:
         return xp.sum(xp.where(members, q, 0), axis=-1)
-    pairs = xp.where(one_hot(top, q) > 0, 0, q) + at(q, top)[..., None] * rest  # by the token beside a
+    # The probability of the pair, in either order, by the token beside a.
+    pairs = xp.where(one_hot(top, q) > 0, 0, q) + at(q, top)[..., None] * rest
     return at(members, top) * xp.sum(xp.where(members, pairs, 0), axis=-1)
 
 
 def uniforms(num_drafts: int) -> int:
-    """One per candidate."""
+    """The number of uniforms: one per candidate."""
     return num_drafts
 
 
 def split(q: Array, num_drafts: int) -> tuple[Array, Array]:
-    """The hub a (...), and q without it (..., V); ValueError for other numbers of candidates than 1 and 2."""
+    """The hub a (...), and q without it (..., V).
+
+    Raises ValueError for numbers of candidates other than 1 and 2.
+    """
     if num_drafts not in COUNTS:
         raise ValueError(f"scheme 'hub' draws 1 or 2 candidates, got num_drafts={num_drafts}")
     (top,), rest = greedy.split(q, 2)

@@ -30,8 +30,10 @@ def within(q: Array, members: Array, num_drafts: int) -> Array:
 def inside(q_mass: Array, num_drafts: int) -> Array:
     """Probability that every candidate lies in a set of draft mass q_mass.
 
-    By squaring, for speed on full-vocabulary rows and because ``**`` of a Fraction array is elementwise Python.
+    It is q_mass^K by squaring, for speed on full-vocabulary rows and because ``**`` of a Fraction
+    array is elementwise Python.
     """
+    # `result` is the product over the low bits of K that are done; `square` is q_mass^(2^bit).
     result, square, k = None, q_mass, num_drafts
     while k:
         if k & 1:
@@ -43,5 +45,5 @@ def inside(q_mass: Array, num_drafts: int) -> Array:
 
 
 def uniforms(num_drafts: int) -> int:
-    """One per candidate."""
+    """The number of uniforms: one per candidate."""
     return num_drafts

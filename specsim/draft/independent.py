@@ -10,7 +10,8 @@ from __future__ import annotations
 from specsim.base.arrays import array_namespace, at, pick
 from specsim.types import Array
 
-PER_DRAFT = True  # q has a row for each candidate
+# The argument q has a row for each candidate.
+PER_DRAFT = True
 
 
 def draw(q: Array, u: Array, num_drafts: int) -> Array:
@@ -30,5 +31,5 @@ def within(q: Array, members: Array, num_drafts: int) -> Array:
 
 
 def uniforms(num_drafts: int) -> int:
-    """One per candidate."""
+    """The number of uniforms: one per candidate."""
     return num_drafts

@@ -1,8 +1,9 @@
 """Without replacement: each candidate is drawn from q with the earlier ones taken out.
 
-Law.         x_k ~ q_k; q_1 = q, and q_{k+1} is q_k without x_k, renormalised. `specsim.trees.gumbel_top_k` draws
-             from the same law. Once the support of q is used up the last token repeats: nothing is left to take out,
-             so q_{k+1} = q_k. Pr[all in H] is a sum over tuples: it is no function of q(H).
+Law.         x_k ~ q_k; q_1 = q, and q_{k+1} is q_k without x_k, renormalised.
+             `specsim.trees.gumbel_top_k` draws from the same law. Once the support of q is used up
+             the last token repeats: nothing is left to take out, so q_{k+1} = q_k. Pr[all in H] is
+             a sum over tuples: it is no function of q(H).
 Randomness.  u[k] draws candidate k.
 Cost.        O(K V); O(V^K) for Pr[all in H].
 """
@@ -32,27 +33,33 @@ def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
 
 
 def within(q: Array, members: Array, num_drafts: int) -> Array:
-    """Probability that every candidate lies in the set with indicator members (..., V), for small vocabularies."""
+    """Probability that every candidate lies in the set with indicator members (..., V).
+
+    It is a sum over tuples, for small vocabularies only.
+    """
     xp = array_namespace(q)
     first = xp.where(members, q, 0)
     if num_drafts == 1:
         return xp.sum(first, axis=-1)
-    later = within(without(q[..., None, :], ids(q)), members[..., None, :], num_drafts - 1)  # one row per first token
+    # The other candidates, given each first token (..., V).
+    rest = without(q[..., None, :], ids(q))
+    later = within(rest, members[..., None, :], num_drafts - 1)
     return xp.sum(first * later, axis=-1)
 
 
 def uniforms(num_drafts: int) -> int:
-    """One per candidate."""
+    """The number of uniforms: one per candidate."""
     return num_drafts
 
 
 def without(q: Array, token: Array) -> Array:
-    """q with token (...) taken out, renormalised; q itself if it has no other token.
+    """Draft laws q with token (...) taken out, renormalised; q itself if it has no other token.
 
-    The rest is summed rather than subtracted from 1, so a rest of 1e-300 is a rest: no guard against rounding.
+    The rest is summed rather than subtracted from 1, so a rest of 1e-300 is a rest: no guard
+    against rounding.
     """
     xp = array_namespace(q)
     rest = emptied(q, token)
     total = xp.sum(rest, axis=-1, keepdims=True)
-    some = total > 0
-    return chosen(some, rest / xp.where(some, total, 1), q)
+    has_rest = total > 0
+    return chosen(has_rest, rest / xp.where(has_rest, total, 1), q)
