@@ -36,7 +36,7 @@ ABOUT_EXCERPT = """\
 *Acceptance* is the probability that the next token is a draft, for one example pair of distributions over 24 tokens
 (bold: the best that any lossless rule reaches with as many drafts). *Bias* is the total variation distance of the
 output from the target.
-`specsim rules` lists all rules; the site's page *Rules* has their acceptances, theorems and papers."""
+`specsim rules` lists all of them, and processes that fill a text; the site's page *Rules* has theorems and papers."""
 RANK = np.arange(1, 25)
 WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))  # of step rules: more than 15 tokens
 

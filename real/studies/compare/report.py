@@ -92,16 +92,22 @@ def verdict(record: dict[str, Any]) -> str:
 
 
 def face(record: dict[str, Any], plot: str) -> str:
-    """Markdown for a first page: speedups at 1, 2, 4, ... drafts, the errors over all lengths, and the picture."""
+    """Markdown for a first page: speedups at some lengths, the errors over all of them, and the picture.
+
+    The first and the last length are shown, the fastest ones, and the one with the largest error.
+    """
     speeds = {row["gamma"]: row["speedup"] for row in record["pairs"]}
     errors = {gamma: speed["predicted"] / speed["measured"] - 1 for gamma, speed in speeds.items()}
-    shown = [gamma for gamma in speeds if gamma.bit_count() == 1]
+    best = {key: max(speeds, key=lambda gamma: speeds[gamma][key]) for key in ("predicted", "measured")}
+    worst = max(errors, key=lambda gamma: abs(errors[gamma]))
+    shown = sorted({min(speeds), max(speeds), worst, *best.values()})
     lines = ["| drafts per block | predicted speedup | measured speedup (95 %) | predicted / measured - 1 |"]
     lines.append("| --- " * 4 + "|")
     for gamma in shown:
         speed = speeds[gamma]
-        lines.append(f"| {gamma} | {speed['predicted']:.3f} | {span(speed, 3)} | {errors[gamma]:+.1%} |")
-    best = {key: max(speeds, key=lambda gamma: speeds[gamma][key]) for key in ("predicted", "measured")}
+        lines.append(
+            f"| {gamma} | {speed['predicted']:.3f} | {span(speed, 3)} | {round(errors[gamma], 3) + 0.0:+.1%} |"
+        )
     sizes = [abs(error) for error in errors.values()]
     outside = [g for g, speed in speeds.items() if not _is_within(speed["predicted"], speed["interval"])]
     summary = (

@@ -190,3 +190,21 @@ def test_no_report_is_forgotten() -> None:
         if line.startswith("SCHEMA")
     }
     assert found == set(records.KINDS)
+
+
+def test_the_first_page_shows_the_fastest_and_the_worst_row() -> None:
+    """Also where neither is a power of two; an error that rounds to nothing has no sign of its own."""
+    record = json.loads((RESULTS / "smollm2.json").read_text(encoding="utf-8"))
+    shown = [line.split("|")[1:5] for line in report.face(record, "picture.png").splitlines() if line.startswith("| ")][
+        2:
+    ]
+    assert [int(cells[0]) for cells in shown] == [1, 3, 7, 8]
+    assert shown[1][3].strip() == "+0.8%"
+    assert shown[-1][3].strip() == "+0.0%"
+    for row in record["pairs"]:
+        row["speedup"]["predicted"] = (
+            2 * row["speedup"]["measured"] if row["gamma"] == 5 else row["speedup"]["measured"]
+        )
+    assert [line.split("|")[1].strip() for line in report.face(record, "").splitlines() if line.startswith("| 5 ")] == [
+        "5"
+    ]
