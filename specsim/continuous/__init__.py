@@ -1,7 +1,8 @@
-r"""Speculation on continuous tokens: one step of rejection between two Gaussians, and what may replace a refused draft.
+r"""Speculation on continuous tokens: rejection between Gaussians, and what replaces refused drafts.
 
-A token is what a chain of Gaussian steps makes. If target and draft share the noise of all steps but the last, both
-last steps are Gaussians given it, and one step of rejection keeps the target's law, whatever the shared noise is (T29).
+A token is what a chain of Gaussian steps makes. If target and draft share the noise of all steps
+but the last, both last steps are Gaussians given it, and one step of rejection keeps the target's
+law, whatever the shared noise is (T29).
 """
 
 from specsim.continuous.refused import Emitted, emit, reflection, residual_on_the_line, residual_quantile

@@ -1,4 +1,4 @@
-"""What may replace a draft that a Gaussian step refuses: its mirror image, the residual on a line, a loop."""
+"""Replacements of refused drafts of a Gaussian step: mirror image, residual on a line, loop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from specsim.base import check
 from specsim.continuous.steps import TINY, Step, gap_of, keeps, log_density_ratio, number, numbers, points
 from specsim.types import Array
 
-HALVINGS = 80  # of an interval of 80 standard deviations: below the spacing of floats
+# Halvings of an interval of 80 standard deviations: they end below the spacing of floats.
+HALVINGS = 80
+# Logarithms of ratios are cut off here, before exp would overflow.
+MOST_LOG = 700.0
 
 
 class Emitted(NamedTuple):
-    """The points (..., d) that a step emits, whether each is the draft, and the target points drawn for it (...)."""
+    """The points that a step emits.
+
+    `token` (..., d) holds the points, `kept` (...) whether each is the draft, `proposals` (...) how
+    many points of the target were drawn for it.
+    """
 
     token: Array
     kept: Array
@@ -23,7 +30,9 @@ class Emitted(NamedTuple):
 
 
 def reflection(step: Step, x: Array) -> Array:
-    r"""Replace refused drafts by their mirror image between the means: no noise, no loop; for equal deviations.
+    r"""Replace refused drafts by their mirror image between the means, for equal deviations.
+
+    It needs no noise and no loop.
 
     .. math:: y = \mu_p + s (\xi - 2 e \langle e, \xi \rangle), \quad \xi = (x - \mu_q) / s
 
@@ -60,11 +69,14 @@ def reflection(step: Step, x: Array) -> Array:
 
 
 def residual_on_the_line(step: Step, x: Array, u: Array) -> Array:
-    r"""A draw from (p - q)+, normalised, that keeps x's part across the line through both means; equal deviations.
+    r"""A draw from (p - q)+, normalised, that keeps x's part across the line through both means.
+
+    The deviations must be equal.
 
     .. math:: F(t) = \frac{\Phi(t) - \Phi(t - g)}{2 \Phi(g/2) - 1}, \quad t \le g/2, \quad g = |\mu_q - \mu_p| / s
 
-    The part along the line, measured from the target's mean, is F's inverse at u; the coin says nothing of the other.
+    The part along the line, measured from the target's mean, is F's inverse at u; the coin says
+    nothing of the other.
 
     Parameters
     ----------
@@ -134,11 +146,15 @@ def residual_quantile(gap: Array, u: Array) -> Array:
     gap, u = numbers(gap, "gap", 0), numbers(u, "u", 0, 1)
     check.leading("gap and u", gap.shape, u.shape)
     gap, u = np.broadcast_arrays(gap, u)
+
+    # Bisection on the logarithm of F, from 40 standard deviations below the target's mean.
+    log_u = np.log(np.maximum(u, TINY))
+    log_whole = _log_mass(gap / 2, gap)
     low, high = np.full(gap.shape, -40.0), gap / 2
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        below = _log_mass(middle, gap) < np.log(np.maximum(u, TINY)) + _log_mass(gap / 2, gap)
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
+        is_below = _log_mass(middle, gap) < log_u + log_whole
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
     return (low + high) / 2
 
 
@@ -151,7 +167,7 @@ def emit(
     instead: Literal["reflection", "line", "loop"] = "reflection",
     factor: float = 1,
 ) -> Emitted:
-    """One step of rejection: drafts are kept or replaced.
+    """One step of rejection: drafts are accepted or replaced.
 
     Parameters
     ----------
@@ -160,30 +176,34 @@ def emit(
     x : array_like, shape (..., d)
         Drafts, drawn from the draft's Gaussian.
     u : array_like, shape (...)
-        Uniforms, by which they are kept.
+        Uniforms, by which they are accepted.
     rng : numpy.random.Generator
-        What draws the replacements of "line" and "loop".
+        It draws the replacements of "line" and "loop".
     instead : str
-        "reflection" or "line" (equal deviations), or "loop": points from p, each taken with probability (1 - q / p)+,
-        until one is. Drafts that are kept need none, and a step needs one on average.
+        "reflection" or "line" (equal deviations), or "loop": points from p, each taken with
+        probability (1 - q / p)+, until one is. Accepted drafts need none, and a step needs one on
+        average.
     factor : float
-        1; otherwise the published rule, which see under `keeps`. One too small leaves no point for the loop to take
-        where the draft's deviation is the larger: then the loop would never end, and is refused.
+        1; otherwise the published rule, see `keeps`. Where the draft's deviation is the larger, too
+        small a factor leaves no point for the loop to take: it would never end, and is refused.
 
     Returns
     -------
     Emitted
-        Points (..., d), whether each is the draft, and how many points of the target were drawn for it.
+        Points (..., d), whether each is the draft, and how many points of the target were drawn for
+        it.
 
     Raises
     ------
     ValueError
-        `instead` is unknown or needs equal deviations, a shape does not fit, an entry is not finite, u is outside
-        [0, 1], or the factor is not positive, or so small that a loop would never end.
+        `instead` is unknown or needs equal deviations, a shape does not fit, an entry is not
+        finite, u is outside [0, 1], or the factor is not positive, or so small that a loop would
+        never end.
 
     References
     ----------
-    Wang et al. 2024, arXiv:2411.11925 ("loop"); De Bortoli et al. 2025, arXiv:2501.05370; arXiv:2606.13426 ("line").
+    Wang et al. 2024, arXiv:2411.11925 ("loop"); De Bortoli et al. 2025, arXiv:2501.05370;
+    arXiv:2606.13426 ("line").
 
     Examples
     --------
@@ -192,53 +212,74 @@ def emit(
     >>> made.token.tolist(), made.kept.tolist()
     ([[0.2], [-0.5]], [True, False])
     """
+    # Check the options, and decide which drafts are accepted.
     check.record(rng, "rng", np.random.Generator)
     if instead not in ("reflection", "line", "loop"):
         raise ValueError(f"instead {check.shown(instead)} is unknown; known: reflection, line, loop")
-    kept = keeps(step, x, u, factor)
-    token = np.broadcast_to(points(step, x), (*kept.shape, step.mean_p.shape[-1]))
+    accepted = keeps(step, x, u, factor)
+    drafts = np.broadcast_to(points(step, x), (*accepted.shape, step.mean_p.shape[-1]))
+
+    # Replace the others: by the loop, or in one go.
     if instead == "loop":
-        return _looped(step, token, kept, rng, float(factor))
-    on_line = instead == "line"
-    other = residual_on_the_line(step, token, rng.random(kept.shape)) if on_line else reflection(step, token)
-    return Emitted(np.where(kept[..., None], token, other), kept, np.zeros(kept.shape, dtype=np.int64))
+        return _looped(step, drafts, accepted, rng, float(factor))
+    if instead == "line":
+        other = residual_on_the_line(step, drafts, rng.random(accepted.shape))
+    else:
+        other = reflection(step, drafts)
+    token = np.where(accepted[..., None], drafts, other)
+    return Emitted(token, accepted, np.zeros(accepted.shape, dtype=np.int64))
 
 
-def _looped(step: Step, x: Array, kept: Array, rng: np.random.Generator, factor: float) -> Emitted:
-    """Points from p for drafts that were refused, until one of them is taken."""
-    endless = ~kept & (_highest_log_ratio(step) <= -np.log(factor))
-    if endless.any():
-        where, _ = check.first_bad(endless, endless)
+def _looped(step: Step, x: Array, accepted: Array, rng: np.random.Generator, factor: float) -> Emitted:
+    """Replace refused drafts (..., d) by points from p, drawn until one is taken."""
+    # Refuse a loop that would never end: factor p is below q everywhere.
+    is_endless = ~accepted & (_highest_log_ratio(step) <= -np.log(factor))
+    if is_endless.any():
+        where, _ = check.first_bad(is_endless, is_endless)
         raise ValueError(f"factor {factor} leaves no point to replace the refused draft{where} by: factor p is below q")
-    token, proposals, waiting = np.array(x, order="C"), np.zeros(kept.shape, dtype=np.int64), np.flatnonzero(~kept)
-    flat, counts = token.reshape(-1, x.shape[-1]), proposals.reshape(-1)
-    parts = [np.broadcast_to(w, (*kept.shape, w.shape[-1] if w.ndim else 1)) for w in step]
-    rows = [np.reshape(w, (-1, w.shape[-1])) for w in parts]
+
+    # One row for each draft; `rows` and `counts` write into the results.
+    token, proposals = np.array(x, order="C"), np.zeros(accepted.shape, dtype=np.int64)
+    rows, counts = token.reshape(-1, x.shape[-1]), proposals.reshape(-1)
+    parts = [np.broadcast_to(w, (*accepted.shape, w.shape[-1] if w.ndim else 1)) for w in step]
+    step_rows = [np.reshape(w, (-1, w.shape[-1])) for w in parts]
+
+    # Draw a point for every row that waits; take it with probability (1 - q / (factor p))+.
+    waiting = np.flatnonzero(~accepted)
     while waiting.size:
-        here = Step(*(w[waiting] for w in rows))
-        y = here.mean_p + here.sd_p * rng.standard_normal((len(waiting), x.shape[-1]))
-        ratio = np.clip(log_density_ratio(here, y) + np.log(factor), -700.0, 700.0)
-        taken = rng.random(len(waiting)) >= np.exp(-ratio)
+        waiting_step = Step(*(w[waiting] for w in step_rows))
+        noise = rng.standard_normal((len(waiting), x.shape[-1]))
+        y = waiting_step.mean_p + waiting_step.sd_p * noise
+        log_ratio = log_density_ratio(waiting_step, y) + np.log(factor)
+        is_taken = rng.random(len(waiting)) >= np.exp(-np.clip(log_ratio, -MOST_LOG, MOST_LOG))
         counts[waiting] += 1
-        flat[waiting[taken]] = y[taken]
-        waiting = waiting[~taken]
-    return Emitted(token, kept, proposals)
+        rows[waiting[is_taken]] = y[is_taken]
+        waiting = waiting[~is_taken]
+    return Emitted(token, accepted, proposals)
 
 
 def _highest_log_ratio(step: Step) -> Array:
-    """The supremum over points of log p - log q: none if p is the wider, or if the means of one deviation differ."""
+    """The supremum (...) over points of log p - log q.
+
+    It is infinite if p is the wider, or if deviations are equal and means differ. Otherwise log p -
+    log q is a parabola: with D the squared distance of the means its highest value is d log(var_q /
+    var_p) / 2 + D / (2 (var_q - var_p)).
+    """
     var_p, var_q = number(step.sd_p) ** 2, number(step.sd_q) ** 2
-    apart, wider = ((step.mean_p - step.mean_q) ** 2).sum(axis=-1), var_q - var_p
-    at_most = step.mean_p.shape[-1] * np.log(var_q / var_p) / 2 + apart / np.where(wider > 0, 2 * wider, 1)
-    return np.where((wider < 0) | ((wider == 0) & (apart > 0)), np.inf, at_most)
+    distance, excess = ((step.mean_p - step.mean_q) ** 2).sum(axis=-1), var_q - var_p
+    spread = distance / np.where(excess > 0, 2 * excess, 1)
+    highest = step.mean_p.shape[-1] * np.log(var_q / var_p) / 2 + spread
+    is_infinite = (excess < 0) | ((excess == 0) & (distance > 0))
+    return np.where(is_infinite, np.inf, highest)
 
 
 def _log_mass(t: Array, gap: Array) -> Array:
-    """log(Phi(t) - Phi(t - gap)), without cancellation."""
+    """The logarithm log(Phi(t) - Phi(t - gap)), without cancellation."""
     high, low = log_ndtr(t), log_ndtr(t - gap)
     return high + np.log(-np.expm1(np.minimum(low - high, -TINY)))
 
 
 def _direction(step: Step, gap: Array) -> Array:
-    """The unit vector from the target's mean to the draft's; any, where they are one."""
-    return (step.mean_q - step.mean_p) / np.where(gap > 0, gap * number(step.sd_p), 1)[..., None]
+    """The unit vector (..., d) from the target's mean to the draft's; 0 where they are equal."""
+    distance = np.where(gap > 0, gap * number(step.sd_p), 1)
+    return (step.mean_q - step.mean_p) / distance[..., None]

@@ -1,4 +1,4 @@
-"""One step between two Gaussians: its record, how likely a draft is kept, and whether one is."""
+"""One step between two Gaussians: its record, the acceptance, and the decision about a draft."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from scipy.special import ndtr
 from specsim.base import check
 from specsim.types import Array
 
-LEAST, MOST = 1e-50, 1e50  # of deviations, and of coordinates: squares of quotients are then numbers, too
+# Least deviation, and most of deviations and coordinates: squares of their quotients stay finite.
+LEAST, MOST = 1e-50, 1e50
+# The smallest normal float64 stands for 0 in logarithms.
 TINY = np.finfo(np.float64).tiny
 
 
 class Step(NamedTuple):
-    """The last step of target and draft: means (..., d), and standard deviations, numbers or (..., 1)."""
+    """The last step of target and draft.
+
+    Means are (..., d), standard deviations numbers or (..., 1).
+    """
 
     mean_p: Array
     mean_q: Array
@@ -24,7 +29,7 @@ class Step(NamedTuple):
 
 
 def gaussian_step(mean_p: Array, mean_q: Array, sd_p: Any, sd_q: Any = None) -> Step:
-    """The checked record of a step; one standard deviation is both models'.
+    """The checked record of a step; without sd_q, sd_p is both models' deviation.
 
     Parameters
     ----------
@@ -52,18 +57,22 @@ def gaussian_step(mean_p: Array, mean_q: Array, sd_p: Any, sd_q: Any = None) -> 
     >>> round(float(gaussian_overlap(gaussian_step([0.0, 0.0], [0.6, 0.8], 1.0))), 4)
     0.6171
     """
-    p, q = (numbers(mean, name, -MOST) for mean, name in ((mean_p, "mean_p"), (mean_q, "mean_q")))
+    # The means have one shape.
+    p, q = numbers(mean_p, "mean_p", -MOST), numbers(mean_q, "mean_q", -MOST)
     if p.shape != q.shape or not p.ndim:
         raise ValueError(f"mean_p has shape {p.shape}, mean_q {q.shape}; give the same, (..., d)")
-    sds = [numbers(sd, name, LEAST) for sd, name in ((sd_p, "sd_p"), (sd_p if sd_q is None else sd_q, "sd_q"))]
-    for sd, name in zip(sds, ("sd_p", "sd_q"), strict=True):
+
+    # A deviation is a number, or one for each mean.
+    deviations = {"sd_p": sd_p, "sd_q": sd_p if sd_q is None else sd_q}
+    sds = {name: numbers(sd, name, LEAST) for name, sd in deviations.items()}
+    for name, sd in sds.items():
         if sd.shape not in ((), (1,), (*p.shape[:-1], 1)):
             raise ValueError(f"{name} has shape {sd.shape}; give a number, or {(*p.shape[:-1], 1)}")
-    return Step(p, q, *sds)
+    return Step(p, q, **sds)
 
 
 def gaussian_overlap(step: Step) -> Array:
-    r"""Probability that the draft is kept, 1 - TV, for equal deviations.
+    r"""Probability that the draft is accepted, 1 - TV, for equal deviations.
 
     .. math:: 2 \Phi(-|\mu_p - \mu_q| / 2 s)
 
@@ -84,7 +93,8 @@ def gaussian_overlap(step: Step) -> Array:
 
     References
     ----------
-    Wang et al. 2024, arXiv:2411.11925, speculate on continuous tokens; De Bortoli et al. 2025, arXiv:2501.05370.
+    Wang et al. 2024, arXiv:2411.11925, speculate on continuous tokens; De Bortoli et al. 2025,
+    arXiv:2501.05370.
 
     Examples
     --------
@@ -95,7 +105,7 @@ def gaussian_overlap(step: Step) -> Array:
 
 
 def keeps(step: Step, x: Array, u: Array, factor: float = 1) -> Array:
-    """Decide which drafts are kept: those with u < factor p(x) / q(x), tested without a division.
+    """Decide which drafts are accepted: those with u < factor p(x) / q(x), tested in logarithms.
 
     Parameters
     ----------
@@ -106,8 +116,9 @@ def keeps(step: Step, x: Array, u: Array, factor: float = 1) -> Array:
     u : array_like, shape (...)
         Uniforms.
     factor : float
-        1. The published rule multiplies by the quotient of the earlier steps' deviations, q's over p's, to the power
-        d: with equal deviations that is 1, and otherwise the law is no longer the target's.
+        1. The published rule multiplies by the quotient of the earlier steps' deviations, q's over
+        p's, to the power d: with equal deviations that is 1, and otherwise the law is no longer the
+        target's.
 
     Returns
     -------
@@ -117,7 +128,8 @@ def keeps(step: Step, x: Array, u: Array, factor: float = 1) -> Array:
     Raises
     ------
     ValueError
-        A shape does not fit, an entry is not finite, u is outside [0, 1], or the factor is not positive.
+        A shape does not fit, an entry is not finite, u is outside [0, 1], or the factor is not
+        positive.
 
     References
     ----------
@@ -148,7 +160,7 @@ def log_density_ratio(step: Step, x: Array) -> Array:
     Returns
     -------
     array, shape (...)
-        Of each point.
+        The logarithm at each point.
 
     Raises
     ------
@@ -166,13 +178,15 @@ def log_density_ratio(step: Step, x: Array) -> Array:
     """
     step = check.record(step, "step", Step)
     x, d = points(step, x), step.mean_p.shape[-1]
-    pairs = ((step.mean_p, step.sd_p), (step.mean_q, step.sd_q))
-    far_p, far_q = ((((x - mean) / sd) ** 2).sum(axis=-1) for mean, sd in pairs)
-    return (far_q - far_p) / 2 + d * (np.log(number(step.sd_q)) - np.log(number(step.sd_p)))
+    # Squared distances (...) from both means, in deviations.
+    square_p = (((x - step.mean_p) / step.sd_p) ** 2).sum(axis=-1)
+    square_q = (((x - step.mean_q) / step.sd_q) ** 2).sum(axis=-1)
+    log_sds = np.log(number(step.sd_q)) - np.log(number(step.sd_p))
+    return (square_q - square_p) / 2 + d * log_sds
 
 
 def points(step: Step, x: Any) -> Array:
-    """Points (..., d) of as many coordinates as the means, checked."""
+    """Checked points (..., d), of as many coordinates as the means."""
     x, shape = numbers(x, "x", -MOST), step.mean_p.shape
     if not x.ndim or x.shape[-1] != shape[-1]:
         raise ValueError(f"x has shape {x.shape}; points have {shape[-1]} coordinates, as the means")
@@ -181,9 +195,10 @@ def points(step: Step, x: Any) -> Array:
 
 
 def numbers(value: Any, name: str, low: float, high: float = MOST) -> Array:
-    """Checked float64."""
+    """Checked numbers from low to high, as float64."""
+    # Narrower floats do not reach `high`, and NumPy warns where it compares them.
     if isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f":
-        value = value.astype(np.float64)  # narrower floats do not reach `high`, and NumPy warns where it compares them
+        value = value.astype(np.float64)
     return np.asarray(check.real_values(value, name, low, high), dtype=np.float64)
 
 
@@ -194,7 +209,10 @@ def number(sd: Array) -> Array:
 
 @np.errstate(under="ignore")
 def gap_of(step: Step, name: str) -> Array:
-    """The distance (...) of the means in deviations; ValueError, in the name of a function, if these differ."""
+    """The distance (...) of the means in deviations.
+
+    Raises ValueError if the deviations differ; `name` is the function that needs equal ones.
+    """
     step = check.record(step, "step", Step)
     if not (step.sd_p == step.sd_q).all():
         raise ValueError(
