@@ -1,4 +1,4 @@
-"""What a draft learns: one file an objective, a number for each row of the target's and the draft's laws."""
+"""Objectives say what a draft learns: a number for each row of both laws. One file each."""
 
 from specsim.objective._value import loss
 

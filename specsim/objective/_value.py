@@ -1,4 +1,4 @@
-"""The front door of objectives: rows and tokens are checked, then the file's own function runs."""
+"""The public entrance of objectives: it checks rows and tokens, then runs the objective's file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specsim.types import Array
 
 
 def loss(objective: Rule, p: Any, log_q: Any, tokens: Any = None, *, params: Mapping[str, Any] | None = None) -> Array:
-    """Return the loss of a draft's rows under one of the objectives; differentiable on torch and JAX.
+    """Return the loss of a draft's rows under an objective; differentiable on torch and JAX.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ def loss(objective: Rule, p: Any, log_q: Any, tokens: Any = None, *, params: Map
     log_q : array_like, shape (..., V)
         Logarithms of the draft's rows, as a log-softmax gives them; minus infinity for 0.
     tokens : array_like of int, shape (...), optional
-        For sampled objectives: one token for each row, of the draft (of the text, for `cross_entropy`).
+        For sampled objectives: one token for each row, of the draft (of the text, for
+        `cross_entropy`).
     params : mapping, optional
         The objective's own parameters.
 
@@ -36,8 +37,8 @@ def loss(objective: Rule, p: Any, log_q: Any, tokens: Any = None, *, params: Map
     Raises
     ------
     ValueError
-        The objective is unknown, a row is no law, tokens are missing or outside the vocabulary, a parameter is not its
-        own or out of range.
+        The objective is unknown, a row is no law, tokens are missing or outside the vocabulary, a
+        parameter is not its own or out of range.
 
     References
     ----------
@@ -50,6 +51,7 @@ def loss(objective: Rule, p: Any, log_q: Any, tokens: Any = None, *, params: Map
     >>> {name: round(float(loss(name, p, np.log(q))), 3) for name in ("tvd", "fkl", "rkl", "jsd")}
     {'tvd': 0.4, 'fkl': 0.585, 'rkl': 0.498, 'jsd': 0.125}
     """
+    # Find the objective, and check the rows against each other.
     module = discover.with_params(discover.find("objective", objective), params)
     target, logs = check.law(p, "p"), check.array(log_q, "log_q")
     check.last_axis(logs, "log_q")
@@ -59,6 +61,8 @@ def loss(objective: Rule, p: Any, log_q: Any, tokens: Any = None, *, params: Map
         check.laws(target, xp.exp(logs), ("p", "exp(log_q)"))
     check.leading("p and log_q", target.shape[:-1], logs.shape[:-1])
     target, logs = xp.broadcast_arrays(target, logs)
+
+    # Check the tokens: one for each row.
     if tokens is not None:
         tokens = check.tokens(tokens, "tokens", target.shape[-1], logs)
         if tuple(tokens.shape) != tuple(logs.shape[:-1]):

@@ -1,10 +1,14 @@
-"""Cross-entropy: the draft learns tokens of a text, as a language model does, or the target's whole rows.
+"""Cross-entropy: the draft learns tokens of a text, as language models do, or the target's rows.
 
-Value.       -log q(y) for the text's token y; without tokens -sum p log q, which is KL(p || q) and the entropy of p.
-Gradient.    q - 1{y}, expected to be q - p where the target wrote the text; for rows that is what it is.
-Theorem.     T35, part 1. On text that the target did not write it teaches the text's law, not the target's.
+Value.       -log q(y) for the text's token y; without tokens -sum p log q, which is KL(p || q) and
+             the entropy of p.
+Gradient.    q - 1{y}, whose expectation is q - p where the target wrote the text; for rows it is q
+             - p.
+Theorem.     T35, part 1. On text that the target did not write it teaches the text's law, not the
+             target's.
 Cost.        O(V) with the draft's own normalisation.
-Paper.       Kim and Rush, arXiv:1606.07947 (tokens that the target wrote); Zhou et al., DistillSpec, arXiv:2310.08461.
+Paper.       Kim and Rush, arXiv:1606.07947 (tokens that the target wrote); Zhou et al.,
+             DistillSpec, arXiv:2310.08461.
 """
 
 from __future__ import annotations
@@ -20,12 +24,15 @@ PAPER = "arXiv:2310.08461"
 
 
 def loss(p: Array, log_q: Array, tokens: Array | None = None) -> Array:
-    """Rows p, log q (..., V), and tokens (...) of the text or none -> (...)."""
+    """The loss (...) of rows p and log q (..., V), with or without tokens (...) of the text."""
     if tokens is not None:
         return -drawn(log_q, tokens, "cross_entropy")
     return -array_namespace(p, log_q).sum(p * where_positive(p, log_q), axis=-1)
 
 
 def gradient(p: Array, log_q: Array) -> Array:
-    """Expected of the sum of rows where the target wrote the tokens, in the logits of q: (..., V)."""
+    """The expected gradient (..., V) of the sum of rows in the logits of q.
+
+    The target wrote the tokens.
+    """
     return mass(log_q) - p

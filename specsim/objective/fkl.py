@@ -1,6 +1,7 @@
 """Forward divergence KL(p || q): the draft covers what the target may say.
 
-Value.       sum p log(p / q); 0 iff p = q, infinite where q is 0 and p is not. Where p is 0, a token adds nothing.
+Value.       sum p log(p / q); 0 iff p = q, infinite where q is 0 and p is not. Where p is 0, a
+             token adds nothing.
 Gradient.    q - p in the logits of q.
 Theorem.     T35, part 1.
 Cost.        O(V).
@@ -19,11 +20,11 @@ PAPER = "arXiv:2310.08461"
 
 
 def loss(p: Array, log_q: Array, tokens: Array | None = None) -> Array:
-    """Rows p, log q (..., V) -> (...)."""
+    """The loss (...) of rows p and log q (..., V)."""
     xp = array_namespace(p, log_q)
     return xp.sum(p * (log_or(p, 1) - where_positive(p, log_q)), axis=-1)
 
 
 def gradient(p: Array, log_q: Array) -> Array:
-    """Of the sum of rows, in the logits of q: (..., V)."""
+    """The gradient (..., V) of the sum of rows in the logits of q."""
     return mass(log_q) - p

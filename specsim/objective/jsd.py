@@ -1,6 +1,7 @@
-"""Generalised Jensen-Shannon divergence: both laws against their mixture, which has mass wherever one of them has.
+"""Generalised Jensen-Shannon divergence: both laws against their mixture.
 
-Value.       beta KL(p || m) + (1 - beta) KL(q || m), m = beta p + (1 - beta) q; 0 iff p = q, never infinite.
+Value.       beta KL(p || m) + (1 - beta) KL(q || m), m = beta p + (1 - beta) q; 0 iff p = q. It is
+             never infinite, since m has mass wherever one of the laws has.
 Gradient.    (1 - beta) q (log(q / m) - KL(q || m)) in the logits of q.
 Theorem.     T35, part 1. Divided by beta or 1 - beta it tends to `fkl` or `rkl` as that tends to 0.
 Cost.        O(V).
@@ -23,21 +24,22 @@ CASES = ({"beta": Fraction(1, 2)}, {"beta": Fraction(1, 10)})
 
 
 def loss(p: Array, log_q: Array, tokens: Array | None = None, *, beta: Fraction | float = 0.5) -> Array:
-    """Rows p, log q (..., V) -> (...); beta is the share of p in the mixture, in (0, 1)."""
+    """The loss (...) of rows p and log q (..., V); beta is p's share in the mixture, in (0, 1)."""
     xp, q, share = array_namespace(p, log_q), mass(log_q), _share(p, beta)
-    mixed = log_or(share * p + (1 - share) * q, 1)
-    of_p = xp.sum(p * (log_or(p, 1) - mixed), axis=-1)
-    of_q = xp.sum(q * (where_positive(q, log_q) - mixed), axis=-1)
-    return share * of_p + (1 - share) * of_q
+    log_mixture = log_or(share * p + (1 - share) * q, 1)
+    kl_p = xp.sum(p * (log_or(p, 1) - log_mixture), axis=-1)
+    kl_q = xp.sum(q * (where_positive(q, log_q) - log_mixture), axis=-1)
+    return share * kl_p + (1 - share) * kl_q
 
 
 def gradient(p: Array, log_q: Array, *, beta: Fraction | float = 0.5) -> Array:
-    """Of the sum of rows, in the logits of q: (..., V)."""
+    """The gradient (..., V) of the sum of rows in the logits of q."""
     xp, q, share = array_namespace(p, log_q), mass(log_q), _share(p, beta)
-    ratio = where_positive(q, log_q) - log_or(share * p + (1 - share) * q, 1)
-    return (1 - share) * q * (ratio - xp.sum(q * ratio, axis=-1, keepdims=True))
+    log_ratio = where_positive(q, log_q) - log_or(share * p + (1 - share) * q, 1)
+    return (1 - share) * q * (log_ratio - xp.sum(q * log_ratio, axis=-1, keepdims=True))
 
 
 def _share(p: Array, beta: Fraction | float) -> Fraction | float:
+    """The checked share beta, exact beside rows of Fractions."""
     check.scalar(beta, "beta", "(0, 1)")
     return Fraction(beta) if is_exact(p) else float(beta)

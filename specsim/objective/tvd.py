@@ -1,4 +1,4 @@
-"""Total variation distance: what a draft loses, one minus its acceptance by rejection.
+"""Total variation distance: one minus the draft's acceptance by rejection.
 
 Value.       1/2 sum |p - q| = sum (p - q)+; 0 iff p = q.
 Gradient.    -E_q[1{p > q} grad log q] = -q (1{p > q} - q(p > q)) in the logits of q.
@@ -18,10 +18,10 @@ PAPER = "arXiv:2310.08461"
 
 
 def loss(p: Array, log_q: Array, tokens: Array | None = None) -> Array:
-    """Rows p, log q (..., V) -> (...)."""
+    """The loss (...) of rows p and log q (..., V)."""
     return excess(p, mass(log_q))
 
 
 def gradient(p: Array, log_q: Array) -> Array:
-    """Of the sum of rows, in the logits of q: (..., V)."""
+    """The gradient (..., V) of the sum of rows in the logits of q."""
     return toward(p, mass(log_q))
