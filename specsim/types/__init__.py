@@ -1,7 +1,8 @@
 """Protocols that modules implement, and the frozen records that functions return.
 
-A rule, a draft scheme, a process, a controller or an objective is a *module* in its family's folder; the protocols say
-which names the module must have. p is always the target and q the draft, both after warping.
+A rule, a draft scheme, a process, a controller or an objective is a *module* in its family's
+folder; the protocols say which names the module must have. p is always the target and q the draft,
+both after warping.
 """
 
 from specsim.types.families import (

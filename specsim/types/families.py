@@ -1,4 +1,4 @@
-"""Protocols of the other families: shared variates, how a text is filled, when drafting stops, what a draft learns."""
+"""Protocols of coupled rules, processes, controllers and objectives."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from specsim.types.rules import Scheme
 
 
 class CoupledRule(Protocol):
-    """Draft and target from the same variates: the target's half needs no q, and the drafter's no p.
+    """A rule that takes draft and target tokens from the same variates.
 
-    Both halves read e (..., races, V), independent exponential variates of mean 1. ``propose`` makes the drafts
-    (..., K), drawn from q as DRAFTS says; ``verify`` the token, of law p, which may be told the drafts but must not
-    depend on them. ``hits`` (..., V) is the probability that the token is y and was drafted, ``bound`` (...) a number
-    below the sum of these. Variates belong to a position in the text, and are not used at another one.
+    The target's half needs no q, and the drafter's no p. Both halves read e (..., races, V),
+    independent exponential variates of mean 1. ``propose`` makes the drafts (..., K), drawn from q
+    as DRAFTS says. ``verify`` returns the token, of law p; it receives the drafts, but its token
+    must not depend on them. ``hits`` (..., V) is the probability that the token is y and was
+    drafted, ``bound`` (...) a number below the sum of these. Variates belong to a position in the
+    text, and are not used at another one.
     """
 
     DRAFTS: Scheme
@@ -31,19 +33,23 @@ class CoupledRule(Protocol):
 
 
 class CoupledOptions(Protocol):
-    """What a coupled rule may also have."""
+    """Names that a coupled rule may also have."""
 
-    COUNTS: tuple[int, ...]  # the numbers of drafts that it makes, if not all that DRAFTS can draw
+    # The numbers of drafts that it makes, if not all that DRAFTS can draw.
+    COUNTS: tuple[int, ...]
 
 
 class Process(Protocol):
-    """How the places of a text are filled: passes of a model, whose rows a chain rule verifies.
+    """A process says how the places of a text are filled, in passes that a chain rule verifies.
 
-    ``start`` gives a state of `batch` texts with nothing filled; a process' own parameters come after these two, each
-    with a default and an annotation. ``ask`` says which rows the next pass has to give (`specsim.base.texts.Asked`);
-    ``advance`` makes tokens of them, with `uniforms` numbers for each text (b, n), by ``rule.prepare`` and
-    ``rule.verify``. A state is a record with `text` (b, N), `filled` (b,): places filled, N when a text is done, and
-    `passes` (b,) of the target. What it does not hold is forgotten: the same state, rows and numbers give the same.
+    ``start`` returns a state of `batch` texts with nothing filled. A process's own parameters come
+    after these two, each with a default and an annotation. ``ask`` returns the rows that the next
+    pass has to give (`specsim.base.texts.Asked`). ``advance`` makes tokens of them, with `uniforms`
+    numbers for each text (b, n), by ``rule.prepare`` and ``rule.verify``.
+
+    A state is a record with `text` (b, N), `filled` (b,), the places filled, N when a text is done,
+    and `passes` (b,) of the target. A process has no other memory: the same state, rows and numbers
+    give the same result.
     """
 
     EXACT: bool
@@ -57,19 +63,21 @@ class Process(Protocol):
 
 
 class ProcessOptions(Protocol):
-    """What a process may also have."""
+    """Names that a process may also have."""
 
-    CASES: tuple[dict[str, Any], ...]  # parameters with which checks and `guarantee` run it, one set after the other
+    # Sets of parameters with which checks and `guarantee` run it, one after the other.
+    CASES: tuple[dict[str, Any], ...]
 
 
 class Controller(Protocol):
-    """When drafting stops: after a draft it says whether there is to be one more.
+    """A controller decides when drafting stops: after each draft, whether there is to be one more.
 
-    ``start`` gives a state for texts of the shape `batch`, (b,) or (); a controller's own parameters come after it,
-    each with a default and an annotation. ``more`` (...) is asked after each draft of a block, the first of which is
-    always made, and decides about the *next* draft: a token that was drawn is verified, whatever its probability is.
-    ``learn`` is told of each block how many drafts were kept, of how many, (...) integers each. No function has an
-    argument for the target's rows, and states hold what happened in their own texts only.
+    ``start`` returns a state for texts of the shape `batch`, (b,) or (). A controller's own
+    parameters come after it, each with a default and an annotation. ``more`` (...) is called after
+    each draft of a block, the first of which is always made. It decides about the *next* draft: a
+    token that was drawn is verified, whatever its probability is. ``learn`` receives, for each
+    block, how many drafts were accepted and how many there were, (...) integers each. No function
+    has an argument for the target's rows, and a state holds what happened in its own texts only.
     """
 
     THEOREM: str
@@ -81,26 +89,31 @@ class Controller(Protocol):
 
 
 class ControllerOptions(Protocol):
-    """What a controller may also have.
+    """Names that a controller may also have.
 
-    ``see`` is called after each draft, before ``more``: a state that goes by more than the last draft's signals takes
-    them in here. ``block`` is a drafting loop of its own, to be checked: ``draw()`` makes one more draft and returns
-    its signals, at most `most` times; it returns the state, and how many drafts it hands to the verifier.
+    ``see`` is called after each draft, before ``more``: a state that depends on more than the last
+    draft's signals records them here. ``block`` is a drafting loop of its own, to be checked:
+    ``draw()`` makes one more draft and returns its signals, at most `most` times; ``block`` returns
+    the state, and how many drafts it hands to the verifier.
     """
 
-    BOUND: bool  # it is told what is to come: no controller, but what none is faster than
-    CASES: tuple[dict[str, Any], ...]  # parameters with which checks run it, one set after the other
+    # True if it knows what is to come: such a file is no controller, but bounds the speed of all.
+    BOUND: bool
+    # Sets of parameters with which checks run it, one after the other.
+    CASES: tuple[dict[str, Any], ...]
 
     def see(self, state: Any, signals: Signals) -> Any: ...
     def block(self, state: Any, draw: Callable[[], Signals], most: int) -> tuple[Any, int]: ...
 
 
 class Objective(Protocol):
-    """What a draft learns: rows p (..., V) of the target, rows log q (..., V) of the draft -> a number for each row.
+    """An objective says what a draft learns: a number for each row.
 
-    ``loss`` is written on any array; a SAMPLED one needs `tokens` (...), one for each row, and its value means little:
-    only its gradient does. ``gradient`` (..., V) is what the gradient of the sum of all rows must be, in the logits of
-    q; for a sampled one, what it is expected to be. Parameters come last, in both, with defaults and annotations.
+    ``loss`` (...) takes rows p (..., V) of the target and rows log q (..., V) of the draft, and
+    runs on any array. A SAMPLED one needs `tokens` (...), one for each row; only its gradient has a
+    meaning. ``gradient`` (..., V) is the gradient that the sum of all rows must have in the logits
+    of q; for a sampled objective, its expectation. Parameters come last, in both, with defaults and
+    annotations.
     """
 
     SAMPLED: bool
@@ -112,6 +125,7 @@ class Objective(Protocol):
 
 
 class ObjectiveOptions(Protocol):
-    """What an objective may also have."""
+    """Names that an objective may also have."""
 
-    TOKENS: Literal["draft", "target"]  # whose law the tokens come from, if not the draft's
+    # Whose law the tokens come from, if not the draft's.
+    TOKENS: Literal["draft", "target"]
