@@ -26,7 +26,7 @@ BAD: list[tuple[str, str]] = [
     (f"{SMALL} --alpha 0.8 --context 1.5k", "context has '1.5k', which is no whole number"),
     (f"{SMALL} --alpha 0.8 --max-gamma 0", "max_gamma must be at least 1, got 0"),
     (f"{SMALL} --alpha 0.8 --level 1", "level is 1.0; it must lie in (0, 1)"),
-    (f"{SMALL} --alpha 0.8 --emit tgi", "--emit must be one of vllm, sglang, llamacpp, aiconfigurator, vllm-synthe"),
+    (f"{SMALL} --alpha 0.8 --emit tgi", "--emit must be one of vllm, sglang, tensorrt-llm, llamacpp, aisimulate"),
     (f"{SMALL} --alpha 0.8 --plot /dev/null/p.png", "output /dev/null/p.png cannot be written: Not a directory"),
     (f"{SMALL} --alpha 0.8 --plot notes.txt", "output notes.txt must end in .png"),
     (f"{SMALL} --alpha 1.2", "alpha is 1.2; it must lie in [0, 1]"),

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 import specsim
 from specsim.cli import app
 from specsim.commands.plan import cells
-from specsim.commands.plan.emit import ADAPTIVE, METHODS, emit
+from specsim.commands.plan.emit import METHODS, emit
+from specsim.commands.plan.engines.sglang import ADAPTIVE
 from specsim.lengths.acceptance_record import as_acceptance
 
 TIMES = specsim.roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 import specsim
 from specsim import latency
 from specsim.cli import app
-from specsim.commands.plan.emit import METHODS, bounds, emit
+from specsim.commands.plan.emit import METHODS, emit
+from specsim.commands.plan.engines.sglang import bounds
 
 
 def test_vllm_gets_a_folder_not_a_file(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ SERVED = "vllm", "sglang", "llamacpp"
 def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
     """Nothing that an engine is given by default forces its acceptance; the method and the tokens are there."""
     schedule = [(1, 8, 4), (9, 64, 1), (65, 128, 0)]
-    unknown = {("eagle", "llamacpp"), ("dflash", "llamacpp")}
+    unknown = {("eagle", "llamacpp")}
     if (method, engine) in unknown or (method in ("ngram", "suffix", "peagle", "parallel") and engine != "vllm"):
         with pytest.raises(ValueError, match="nothing is emitted"):
             emit(engine, schedule, 0.8, draft="a b", method=method)
@@ -145,7 +146,7 @@ def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
         assert options == {"--speculative-num-steps": "4", "--speculative-eagle-topk": "1",
                            "--speculative-num-draft-tokens": "5"}  # fmt: skip
     else:
-        assert options.pop("--spec-type").startswith("draft-")
+        assert options.pop("--spec-type") == {"model": "draft-simple"}.get(method, f"draft-{method}")
         assert options == {"--spec-draft-n-max": "4", "--spec-draft-p-min": "0"}
 
 

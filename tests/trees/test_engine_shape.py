@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 import specsim
-from specsim.commands.plan.emit import bounds
+from specsim.commands.plan.engines.sglang import bounds
 from specsim.trees import tree_value
 
 RANKS = [0.55, 0.2, 0.1]

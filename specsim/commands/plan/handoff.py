@@ -7,7 +7,7 @@ from pathlib import Path
 
 from specsim.commands.plan import cells, loops
 from specsim.commands.plan.answer import EVERYWHERE, is_misfit
-from specsim.commands.plan.emit import BY_BATCH, TABLES, emit
+from specsim.commands.plan.emit import EMITTERS, TABLES, handover, takes_batches
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import cells as point_cells
@@ -18,8 +18,8 @@ from specsim.speed.shapes import fastest_shapes
 
 # Stands for a model that the engine can load, if only a name of the table or of a kind of drafter is known.
 PLACEHOLDER = "REPLACE-WITH-"
-# Drafters for which vLLM has not tested lengths by batch size.
-UNTESTED_BY_BATCH = ("model", "ngram", "mtp")
+# Engines that share a draft model among the devices of its target, and their names.
+SHARING = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 
 Schedule = list[tuple[int, int, int]]
 
@@ -50,18 +50,15 @@ def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
     tree: tuple[int, ...] = ()
     if problem.drafts.ranks and engine == "sglang":
         tree = _best_tree(problem)
-    notes = _engine_notes(engine, problem, schedule)
 
     # The engine's own words.
-    draft = loadable_draft(options.draft, engine)
-    text = emit(engine, schedule, problem.acceptance, draft=draft, method=problem.costs.method, tree=tree)
-    if draft.startswith(PLACEHOLDER) and draft in text:
+    draft, method = loadable_draft(options.draft, engine), problem.costs.method
+    plan = handover(engine, schedule, problem.acceptance, draft=draft, method=method, tree=tree)
+    text = EMITTERS[engine].write(plan)
+    notes = [*_tree_notes(engine, problem), *(f"- {note}" for note in EMITTERS[engine].notes(plan))]
+    if draft.startswith(PLACEHOLDER) and any(draft in words for words in (text, *notes)):
         what = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
         schedule_notes[0] += f"; write the draft's {what} in place of {draft}"
-    if engine == "sglang-adaptive":
-        longest = [(1, max(problem.search.batches), max(gamma for _, _, gamma in schedule))]
-        line = emit("sglang", longest, problem.acceptance, draft=draft, method=problem.costs.method)
-        notes.append(f"- {line} --speculative-adaptive --speculative-adaptive-config FILE")
     first, *others = _assumptions(problem)
     return text, "\n".join([schedule_notes[0], first, *schedule_notes[1:], *notes, *others])
 
@@ -88,11 +85,10 @@ def loadable_draft(draft: str | None, engine: str) -> str:
 def _check_devices(options: PlanOptions, problem: Problem) -> None:
     """Raise ValueError if the engine shares the draft among other devices than were planned."""
     engine = str(options.emit)
-    shares_draft = engine.startswith(("vllm", "sglang")) and problem.costs.method not in LOOKED_UP
-    if shares_draft and options.tp != options.draft_tp:
-        name = "vLLM" if engine.startswith("vllm") else "SGLang"
+    names = [name for start, name in SHARING.items() if engine.startswith(start)]
+    if names and problem.costs.method not in LOOKED_UP and options.tp != options.draft_tp:
         raise ValueError(
-            f"{name} shares a draft model among the devices of its target: plan with --draft-tp {options.tp}"
+            f"{names[0]} shares a draft model among the devices of its target: plan with --draft-tp {options.tp}"
         )
 
 
@@ -101,7 +97,7 @@ def _check_known(engine: str, problem: Problem) -> None:
     axes: tuple[str, ...] = ()
     if engine in TABLES:
         axes = ("batch", "context")
-    elif engine in BY_BATCH:
+    elif takes_batches(engine, problem.costs.method):
         axes = ("batch",)
     unknown = [axis for axis in axes if axis in problem.costs.unknown]
     if unknown:
@@ -129,27 +125,34 @@ def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Sche
     """Return (first batch, last batch, length) for each range of batches that the engine takes, and notes on them."""
     if options.concurrency is not None:
         entries, note = _by_clients(options, problem)
-        return (entries if engine in BY_BATCH else entries[:1]), [note]
+        return (entries if takes_batches(engine, problem.costs.method) else entries[:1]), [note]
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     top, context = max(search.batches), search.contexts[0]
     # Over several contexts: the length by batch that loses least at all of them.
-    takes_batches = engine in BY_BATCH
+    by_batch = takes_batches(engine, problem.costs.method)
     context_word = point_cells(1, context, problem.costs.unknown)[1]
-    if takes_batches and len(search.contexts) > 1:
+    if by_batch and len(search.contexts) > 1:
         table = cells.by_batch(latency, acceptance, search.contexts, max_batch=top, max_gamma=search.max_gamma)
         contexts = ", ".join(map(str, search.contexts))
         return table.schedule, [
-            f"predicted for contexts {contexts} and batches up to {top}, the last entry beyond",
+            f"predicted for contexts {contexts} and batches up to {top}, {_beyond(engine, table.schedule)}",
             f"- no engine takes lengths by context: these lose {table.lost:.1%} at most, at batch {table.batch}, "
             f"context {table.context}",
         ]
     # At one context: the best length by batch, or that of the first batch.
     schedule = batch_schedule(latency, acceptance, max_batch=top, context=context, max_gamma=search.max_gamma)
-    if takes_batches:
-        return schedule, [f"predicted for context {context_word} and batches up to {top}, the last entry beyond"]
+    if by_batch:
+        return schedule, [f"predicted for context {context_word} and batches up to {top}, {_beyond(engine, schedule)}"]
     batch = search.batches[0]
     entry = [(first, last, gamma) for first, last, gamma in schedule if first <= batch <= last]
     return entry, [f"predicted for {place(batch, context, problem.costs.unknown)}"]
+
+
+def _beyond(engine: str, schedule: Schedule) -> str:
+    """Return what an engine does at batches that were not planned."""
+    if engine == "tensorrt-llm" and len(schedule) > 1:
+        return "no drafts beyond"
+    return "the last entry beyond"
 
 
 def _by_clients(options: PlanOptions, problem: Problem) -> tuple[Schedule, str]:
@@ -185,23 +188,17 @@ def _best_tree(problem: Problem) -> tuple[int, ...]:
     return tuple(int(parent) for parent in best.tree.parents)
 
 
-def _engine_notes(engine: str, problem: Problem, schedule: Schedule) -> list[str]:
-    """Return notes on what the engine cannot do with this plan."""
-    # Trees, which one engine takes.
-    notes = []
-    if problem.drafts.ranks:
-        if engine == "sglang":
-            notes.append("- bounds of the best tree; SGLang fills them by the draft's confidence, not by this shape")
-        elif engine == "sglang-adaptive":
-            notes.append(
-                "- the first of the ranks alone: SGLang adapts the length of chains (top-k 1), and no tree; --emit "
-                "sglang gives the tree of one batch"
-            )
-        else:
-            notes.append("- the first of the ranks alone: this engine takes no trees")
-    # Lengths by batch in vLLM.
-    if engine.startswith("vllm") and len(schedule) > 1:
-        if problem.costs.method in UNTESTED_BY_BATCH:
-            notes.append("- vLLM says that a length by batch size is tested with EAGLE heads alone: try it first")
-        notes.append("- its V2 model runner ignores lengths by batch size: start it with VLLM_USE_V2_MODEL_RUNNER=0")
-    return notes
+def _tree_notes(engine: str, problem: Problem) -> list[str]:
+    """Return a note on what an engine makes of a tree, which one of them takes."""
+    if not problem.drafts.ranks:
+        return []
+    if engine == "sglang":
+        return ["- bounds of the best tree; SGLang fills them by the draft's confidence, not by this shape"]
+    if engine == "sglang-adaptive":
+        return [
+            "- the first of the ranks alone: SGLang adapts the length of chains (top-k 1), and no tree; --emit sglang "
+            "gives the tree of one batch"
+        ]
+    if engine == "sglang-synthetic":
+        return ["- the first of the ranks alone: SGLang forces the acceptance of chains (top-k 1), and of no tree"]
+    return ["- the first of the ranks alone: this engine takes no trees"]

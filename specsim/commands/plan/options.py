@@ -183,9 +183,10 @@ class PlanOptions(NamedTuple):
         str | None,
         typer.Option(
             autocompletion=completion.complete_engine,
-            help="Print the plan as options of vllm, sglang, llamacpp or aiconfigurator; as SGLang's file of lengths "
-            "by batch (sglang-adaptive); as options that force this acceptance in a benchmark (vllm-synthetic, "
-            "llamacpp-synthetic); or as a table of lengths by batch and context (json, csv).",
+            help="Print the plan as options of vllm, sglang, tensorrt-llm, llamacpp, aisimulate or aiconfigurator; as "
+            "SGLang's file of lengths by batch (sglang-adaptive); as what forces this acceptance in a benchmark "
+            "(vllm-synthetic, sglang-synthetic, tensorrt-llm-synthetic, llamacpp-synthetic); or as a table of lengths "
+            "by batch and context (json, csv).",
             rich_help_panel=OUTPUT,
         ),
     ] = None

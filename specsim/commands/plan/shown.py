@@ -7,7 +7,7 @@ from typing import Any
 
 from specsim.base.results import as_plain
 from specsim.commands.plan.answer import Answer
-from specsim.commands.plan.emit import bounds
+from specsim.commands.plan.engines.sglang import bounds
 from specsim.commands.plan.sentence import cells, place, span
 from specsim.commands.plan.tree import Tree
 from specsim.report import forms as style

@@ -1,0 +1,60 @@
+"""vLLM: the JSON of `--speculative-config`, as of version 0.33.
+
+Its fields are method, model and `num_speculative_tokens`; where the length depends on the batch, also
+`num_speculative_tokens_per_batch_size`, a list of [first batch, last batch, drafts] that starts at 1. Larger batches
+take its last entry. It takes no context (vllm#48627 and pull requests 48944, 54801 are open), is ignored by the V2
+model runner (vllm#51510, of 0.26) and turned off under data parallelism. A draft model is shared among the devices of
+the target.
+
+Forced (`rejection_sample_method` "synthetic"): `synthetic_acceptance_rates` are unconditional, entry i the probability
+that the first i + 1 drafts are all accepted, one for each of `num_speculative_tokens`, not increasing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from specsim.commands.plan.engines.handover import WITHOUT_MODEL, Handover
+
+# Drafters by its names.
+NAMES = {"model": "draft_model", "peagle": "eagle3", "parallel": "draft_model"}
+# Drafters that make a whole block in one pass.
+IN_ONE_PASS = ("peagle", "parallel")
+# Drafters for which vLLM has not tested lengths by batch size.
+UNTESTED_BY_BATCH = ("model", "ngram", "mtp")
+
+
+def config(plan: Handover) -> str:
+    """Return the JSON of --speculative-config."""
+    return json.dumps(_fields(plan))
+
+
+def synthetic(plan: Handover) -> str:
+    """Return the JSON of --speculative-config with forced acceptance."""
+    forced = {"rejection_sample_method": "synthetic", "synthetic_acceptance_rates": plan.survival}
+    return json.dumps(_fields(plan) | forced)
+
+
+def notes(plan: Handover) -> list[str]:
+    """Return what to mind about lengths by batch."""
+    if len(plan.schedule) == 1:
+        return []
+    lines = []
+    if plan.method in UNTESTED_BY_BATCH:
+        lines.append("vLLM says that a length by batch size is tested with EAGLE heads alone: try it first")
+    lines.append("its V2 model runner ignores lengths by batch size: start it with VLLM_USE_V2_MODEL_RUNNER=0")
+    return lines
+
+
+def _fields(plan: Handover) -> dict[str, Any]:
+    """Return method, draft model and draft length, by batch where this differs."""
+    fields: dict[str, Any] = {"method": NAMES.get(plan.method, plan.method)}
+    if plan.method in IN_ONE_PASS:
+        fields["parallel_drafting"] = True
+    if plan.method not in WITHOUT_MODEL:
+        fields["model"] = plan.draft
+    fields["num_speculative_tokens"] = plan.gamma
+    if len(plan.schedule) > 1:
+        fields["num_speculative_tokens_per_batch_size"] = [list(entry) for entry in plan.schedule]
+    return fields
