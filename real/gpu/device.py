@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn.attention import SDPBackend
 
-from real.studies.compare.report import provenance
+from real.studies.provenance import provenance
 
 
 def find_device(name: str) -> torch.device:
@@ -22,7 +22,7 @@ def find_device(name: str) -> torch.device:
 
 
 def described(device: torch.device, **what: Any) -> dict[str, Any]:
-    """Provenance of a run: `real.studies.compare.report.provenance`, with GPU, driver and attention kernels."""
+    """Provenance of a run: `real.studies.provenance`, with GPU, driver and attention kernels."""
     gpu = None
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)

@@ -1,1 +1,1 @@
-"""What the commands of `specsim-real` measure: a folder a study, each with its command, measurement and report."""
+"""Studies, which the commands of `specsim-real` run: a folder each, with command, measurement, report."""

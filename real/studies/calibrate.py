@@ -1,9 +1,10 @@
-"""What one cycle's parts cost on this machine: the time half of a prediction, from short measurements.
+"""The cost of each part of a cycle on this machine, quickly measured: the time in a prediction.
 
-The decode loop itself runs a few blocks from one fixed text for each length that is timed, gamma = 0 among them, and a
-clock splits them: one decode step, t(m) at several m, one draft step, one call of the rule, and what the host does. No
-acceptance enters. Lengths that are not timed are predicted along straight lines that do not fall; the measured curve
-itself may, since a pass over one or two tokens can be the slow case.
+The decode loop itself runs a few blocks from one fixed text for each length that is timed, gamma =
+0 among them, and a clock splits them: one decode step, t(m) at several m, one draft step, one call
+of the rule, and what the host does. No acceptance enters. Lengths that are not timed are predicted
+along straight lines that do not fall; the measured curve itself may, since a pass over one or two
+tokens can be the slow case.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ from real.studies.costs import Costs, Visit, costs_of
 from specsim.base import check
 from specsim.verify.raced import Raced
 
+# Measurements of a bandwidth that are dropped before those that count.
 _WARM_UP = 2
-PASSES = 3  # blocks that count in a visit; one before them does not: it finds the caches as another length left them
+# Blocks that count in a visit. One before them does not count: it finds the processor's caches as
+# another length left them.
+PASSES = 3
 
 
 class Calibration:
     """Times the phases of a decode cycle after fixed texts, a visit at a time.
 
-    Visits made in between other measurements see the machine as those do, whatever else it is doing.
+    Visits made in between other measurements see the machine as those do, whatever else it is
+    doing.
 
     Parameters
     ----------
@@ -47,9 +52,11 @@ class Calibration:
     gammas : sequence of int
         Speculation lengths, or levels of a tree, to time, at least 1 each; 0 is added.
     fixed : bool, optional
-        As in decoding. Fixed shapes have no phases but "host" and the rest, which counts as "verify".
+        As in decoding. Fixed shapes have no phases but "host" and the rest, which counts as
+        "verify".
     max_tokens : int, optional
-        Tokens that the texts of the decoding to be predicted may grow by: fixed shapes are sized for them.
+        Tokens that the texts of the decoding to be predicted may grow by: fixed shapes are sized
+        for them.
 
     Raises
     ------
@@ -73,7 +80,8 @@ class Calibration:
         if len(lengths) == 1:
             raise ValueError("gammas is empty: give at least one speculation length to time")
         self._clock = Clock(target.device)
-        # On a GPU a mark waits, which the decoding to be predicted does not: there a cycle is timed as a whole.
+        # On a GPU a mark waits for the device, which the decoding to be predicted does not do:
+        # there a cycle is timed as a whole.
         mark = silent if target.device.type == "cuda" else self._clock.mark
         room = max(lengths) + 1 if max_tokens is None else max_tokens
         uniforms = [keyed(0, i) for i in range(len(texts))]
@@ -82,7 +90,8 @@ class Calibration:
             g: Loop(target, draft if g else None, texts, room, uniforms, options._replace(gamma=g)) for g in lengths
         }
         self._visits: dict[int, list[Visit]] = {g: [] for g in lengths}
-        for gamma in lengths:  # to warm up
+        # One visit of each length to warm up.
+        for gamma in lengths:
             self.visit(gamma)
 
     def visit(self, gamma: int) -> Visit:
@@ -96,24 +105,25 @@ class Calibration:
         Returns
         -------
         list of list of float
-            Seconds by phase, of each block but the first: shape (`PASSES`, phases). `costs_of` takes them together.
+            Seconds by phase, of each block but the first: shape (`PASSES`, phases). `costs_of`
+            takes them together.
         """
-        loop, found = self._loops[gamma], []
+        loop, blocks = self._loops[gamma], []
         for _ in range(1 + PASSES):
             self._clock.seconds.clear()
             self._clock.mark("")
             again(loop, gamma)
             self._clock.mark("host" if self._clock.seconds else "verify")
-            found.append([self._clock.seconds[name] for name in PHASES])
-        return found[1:]
+            blocks.append([self._clock.seconds[name] for name in PHASES])
+        return blocks[1:]
 
     def sample(self) -> None:
-        """Visit each length, and remember what was found."""
+        """Visit each length, and remember the seconds."""
         for gamma, visits in self._visits.items():
             visits.append(self.visit(gamma))
 
     def costs(self) -> Costs:
-        """What the samples so far amount to; at least one.
+        """Put the samples so far together; there must be one at least.
 
         Returns
         -------
@@ -134,7 +144,7 @@ def calibrate(
     repeats: int = 15,
     fixed: bool | None = None,
 ) -> Costs:
-    """Time the phases of a decode cycle at once: `repeats` visits of each length by a `Calibration`.
+    """Time the phases of a decode cycle now: `repeats` visits of each length by a `Calibration`.
 
     Parameters
     ----------
@@ -153,10 +163,19 @@ def calibrate(
     ValueError
         As `Calibration`.
     """
-    found = Calibration(target, draft, texts, warping=warping, rule=rule, gammas=gammas, fixed=fixed)
+    # Texts are visited `repeats` times at each length.
+    calibration = Calibration(
+        target,
+        draft,
+        texts,
+        warping=warping,
+        rule=rule,
+        gammas=gammas,
+        fixed=fixed,
+    )
     for _ in range(check.integer(repeats, "repeats", 1)):
-        found.sample()
-    return found.costs()
+        calibration.sample()
+    return calibration.costs()
 
 
 def again(loop: Loop, length: int) -> None:
@@ -202,6 +221,7 @@ def read_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 
 
 
 def _median_seconds(device: torch.device, call: Callable[[], Any], repeats: int) -> float:
+    """Median seconds of a call, over `repeats` calls after some that warm up."""
     clock, seconds = Clock(device), []
     for _ in range(repeats + _WARM_UP):
         clock.seconds.clear()

@@ -1,4 +1,4 @@
-"""What a cycle costs, by phase and length: visits put together, and lines through the lengths that were timed."""
+"""The cost of a cycle by phase and length: timed visits, and lines through the timed lengths."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from real.decode.clock import PHASES
 from real.studies.intervals import typical
 from specsim.types import Array
 
-Visit = list[list[float]]  # seconds of blocks run one after the other, by phase
+# Seconds of blocks run one after the other, by phase.
+Visit = list[list[float]]
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of a cycle and of its phases for each calibrated gamma; spread is the quartile range over the median.
+    """Seconds of a cycle and of its phases for each calibrated gamma.
 
-    gammas starts with 0, plain decoding; a list holds one number for each gamma. A cycle is `typical` of the visits,
-    as a measured one is `typical` of the prompts, and its phases add up to it: so do the lines through them.
+    `spread` is the quartile range over the median. gammas starts with 0, plain decoding; a list
+    holds one number for each gamma. A cycle is `typical` of the visits, as a measured one is
+    `typical` of the prompts, and its phases add up to it: so do the lines through them.
     """
 
     gammas: list[int]
@@ -33,48 +35,58 @@ class Costs:
     spread: list[float]
 
     def cycle(self, gamma: int) -> float:
-        """Predicted seconds of a cycle with gamma drafts: measured where it was calibrated, on lines elsewhere."""
+        """Predicted seconds of a cycle with gamma drafts, on lines where it was not calibrated."""
         if gamma in self.gammas:
             return self.cycle_s[self.gammas.index(gamma)]
         return sum(self.phase(name, gamma) for name in PHASES)
 
     def phase(self, name: str, gamma: int) -> float:
-        """Predicted seconds of a phase; a line through its values at the calibrated gammas from 1 on."""
+        """Predicted seconds of a phase with gamma drafts.
+
+        It lies on a line through the phase's values at the calibrated gammas from 1 on.
+        """
         values = getattr(self, f"{name}_s")
         if gamma in self.gammas:
             return float(values[self.gammas.index(gamma)])
         x, y = np.array(self.gammas[1:]), np.array(values[1:])
-        if len(x) == 1:  # one point: drafting grows with gamma, the others stay
-            return float(y[0] * gamma / x[0] if name in ("draft", "sample") else y[0])
+        # With one point drafting grows with gamma, and the other phases stay.
+        if len(x) == 1:
+            grows = name in ("draft", "sample")
+            return float(y[0] * gamma / x[0] if grows else y[0])
         slope, level = np.polyfit(x, y, 1)
-        # Where a few lengths happen to get cheaper (two tokens can be a slow case), longer ones do not go on doing so.
+        # A line that falls is not followed: a few lengths can get cheaper (two tokens can be a slow
+        # case), but longer ones do not go on doing so.
         return float(level + slope * gamma if slope > 0 else np.median(y))
 
 
 def costs_of(visits: Mapping[int, Sequence[Visit]]) -> Costs:
-    """Put visits together.
+    """The costs that visits of several lengths amount to.
 
     Parameters
     ----------
     visits : mapping
-        Length, 0 among them, to what `Calibration.visit` returned for it each time.
+        Length, 0 among them, to the values that `Calibration.visit` returned for it.
 
     Returns
     -------
     Costs
-        The cycle is `typical` of the visits. It is split as the blocks in the middle half are, by their time.
+        The cycle is `typical` of the visits. It is split as the blocks in the middle half are, by
+        their time.
     """
     gammas, cycles, spread, phases = sorted(visits), [], [], []
     for gamma in gammas:
-        parts = np.concatenate([np.array(visit) for visit in visits[gamma]])  # (blocks, phases)
+        # Seconds (blocks, phases), and the cycle that they make.
+        parts = np.concatenate([np.array(visit) for visit in visits[gamma]])
         totals = parts.sum(axis=1)
         low, middle, high = np.quantile(totals, [0.25, 0.5, 0.75])
         cycle = typical([np.array(visit).sum(axis=1) for visit in visits[gamma]])
         cycles.append(cycle)
         spread.append(float((high - low) / middle))
+
+        # Split it as the blocks in the middle half are split.
         cut = len(totals) // 4
         phases.append(_split(cycle, parts[np.argsort(totals)[cut : len(totals) - cut]]))
-    by_phase: dict[str, Any] = {f"{name}_s": [float(p[i]) for p in phases] for i, name in enumerate(PHASES)}
+    by_phase: dict[str, Any] = {f"{name}_s": [float(parts[i]) for parts in phases] for i, name in enumerate(PHASES)}
     return Costs(gammas=gammas, **by_phase, cycle_s=cycles, spread=spread)
 
 

@@ -1,8 +1,8 @@
 """Intervals over prompts, the independent units: texts from one prompt are not independent.
 
-Shown one by one they are bootstrap intervals. Those that must hold many at once lie far out in the tails, where a
-bootstrap has too few resamples, and too little spread if prompts are few: they are Student's, with the jackknife's
-standard error.
+An interval that is shown by itself is a bootstrap interval. Intervals that must hold many at once
+lie far out in the tails, where a bootstrap has too few resamples, and too little spread if prompts
+are few: those are Student's, with the jackknife's standard error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from specsim.types import Array
 
+# Resamples of a bootstrap interval.
 RESAMPLES = 4_000
 
 
@@ -26,7 +27,10 @@ class Estimate(NamedTuple):
 
 
 def typical(groups: Sequence[Sequence[float]]) -> float:
-    """The median over groups (prompts, visits) of each group's median: one estimator for every time, told or found."""
+    """The median over groups (prompts, visits) of each group's median.
+
+    Predicted and measured times are estimated by it alike.
+    """
     return float(np.median([np.median(group) for group in groups]))
 
 
@@ -36,23 +40,41 @@ def ratio(top: Array, bottom: Array, *, level: float = 0.95, seed: int = 0) -> E
 
 
 def speedup(
-    tokens: Array, blocks: Array, plain: Array, cycle: Array, *, level: float = 0.95, seed: int = 0
+    tokens: Array,
+    blocks: Array,
+    plain: Array,
+    cycle: Array,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Estimate:
-    """tau times a plain step over a cycle, each the median over prompts of the prompt's own median seconds."""
-    return bootstrap(
-        (tokens, blocks, plain, cycle),
-        lambda a, b, c, d: a.sum(-1) / b.sum(-1) * np.median(c, axis=-1) / np.median(d, axis=-1),
-        level,
-        seed,
-    )
+    """tau times a plain step over a cycle, with a percentile interval.
+
+    Both times are medians over prompts of the prompt's median seconds.
+    """
+
+    def statistic(tokens: Array, blocks: Array, plain: Array, cycle: Array) -> Array:
+        """The speedup of each resample."""
+        tau = tokens.sum(-1) / blocks.sum(-1)
+        return tau * np.median(plain, axis=-1) / np.median(cycle, axis=-1)
+
+    return bootstrap((tokens, blocks, plain, cycle), statistic, level, seed)
 
 
-def speedup_apart(tokens: Array, blocks: Array, plain: Array, cycle: Array, *, level: float = 0.95) -> Estimate:
+def speedup_apart(
+    tokens: Array,
+    blocks: Array,
+    plain: Array,
+    cycle: Array,
+    *,
+    level: float = 0.95,
+) -> Estimate:
     """Return tau over many prompts times a plain step over a cycle, timed on few of them.
 
-    The logarithms of both factors add up: that of tau has the jackknife's variance over its prompts, that of the time's
-    ratio the variance of a mean over the prompts that were timed, each with its own median seconds. The interval is
-    Student's with the degrees of freedom of Welch and Satterthwaite.
+    The logarithms of both factors add up: that of tau has the jackknife's variance over its
+    prompts, that of the time's ratio the variance of a mean over the prompts that were timed, each
+    with its own median seconds. The interval is Student's with the degrees of freedom of Welch and
+    Satterthwaite.
 
     Parameters
     ----------
@@ -68,6 +90,7 @@ def speedup_apart(tokens: Array, blocks: Array, plain: Array, cycle: Array, *, l
     Estimate
         Without an interval where n or m is 1.
     """
+    # The value: the logarithm of the time's ratio is a mean over the prompts that were timed.
     tokens, blocks = (np.asarray(values, dtype=np.float64) for values in (tokens, blocks))
     ratios = np.log(np.asarray(plain, dtype=np.float64) / np.asarray(cycle, dtype=np.float64))
     n, m = len(tokens), len(ratios)
@@ -87,24 +110,42 @@ def speedup_apart(tokens: Array, blocks: Array, plain: Array, cycle: Array, *, l
     return Estimate(value, value * np.exp(-half), value * np.exp(half))
 
 
-def jackknife(sums: tuple[Array, ...], statistic: Callable[..., Array], *, level: float) -> Estimate:
-    """A smooth function of sums over prompts, with Student's interval: each prompt is left out once."""
+def jackknife(
+    sums: tuple[Array, ...],
+    statistic: Callable[..., Array],
+    *,
+    level: float,
+) -> Estimate:
+    """A smooth function of sums over prompts, with Student's interval.
+
+    The jackknife leaves each prompt out once.
+    """
     data = tuple(np.asarray(d, dtype=np.float64) for d in sums)
     value, n = float(statistic(*(d.sum() for d in data))), len(data[0])
     if n < 2:
         return Estimate(value, float("-inf"), float("inf"))
-    from scipy import stats  # which takes longer to import than a record to show
+    # Imported here: it takes longer than showing a record.
+    from scipy import stats
 
     without = statistic(*(d.sum() - d for d in data))
     half = stats.t.ppf((1 + level) / 2, n - 1) * np.sqrt((n - 1) * np.var(without))
     return Estimate(value, float(value - half), float(value + half))
 
 
-def bootstrap(data: tuple[Array, ...], statistic: Callable[..., Array], level: float = 0.95, seed: int = 0) -> Estimate:
-    """A statistic of arrays (one entry a prompt) that works on their last axis, with a percentile interval."""
+def bootstrap(
+    data: tuple[Array, ...],
+    statistic: Callable[..., Array],
+    level: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """A statistic of arrays with one entry a prompt, with a percentile interval.
+
+    The statistic works on the arrays' last axis.
+    """
     data = tuple(np.asarray(d, dtype=np.float64) for d in data)
     value = float(statistic(*data))
-    if len(data[0]) < 2:  # one prompt says nothing about the spread between prompts
+    # One prompt says nothing about the spread between prompts.
+    if len(data[0]) < 2:
         return Estimate(value, float("-inf"), float("inf"))
     from scipy import stats
 
@@ -118,4 +159,5 @@ def bootstrap(data: tuple[Array, ...], statistic: Callable[..., Array], level: f
         method="percentile",
         rng=np.random.default_rng(seed),
     )
-    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+    interval = result.confidence_interval
+    return Estimate(value, float(interval.low), float(interval.high))

@@ -1,4 +1,4 @@
-"""Whether two sets of points have one law: their energy distance, against that of sets into which they are shuffled."""
+"""Do two sets of points have one law? Their energy distance beside that of shuffled sets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ class Compared(NamedTuple):
     shuffled: Array
 
     def beside(self, level: float = 0.99) -> Estimate:
-        """The distance, and what is reached by a share of the shuffled: above `high` the laws differ."""
-        return Estimate(self.distance, float(self.shuffled.min()), float(np.quantile(self.shuffled, level)))
+        """The distance, with the least of the shuffled distances and their quantile at `level`.
+
+        The laws differ if the distance is above `high`.
+        """
+        low, high = float(self.shuffled.min()), float(np.quantile(self.shuffled, level))
+        return Estimate(self.distance, low, high)
 
 
 def energy_distance(one: Array, other: Array, *, shuffles: int = 1_999, seed: int = 0) -> Compared:
@@ -53,13 +57,20 @@ def energy_distance(one: Array, other: Array, *, shuffles: int = 1_999, seed: in
     n, m = len(one), len(other)
     if min(n, m) < 2:
         raise ValueError(f"sets of {n} and {m} points: a distance within a set needs two")
+
+    # Distances of all points, and which points are in the first set: as they are in the first row,
+    # shuffled in the others.
     points = np.concatenate([one, other])
-    apart = cdist(points, points)
-    first = np.zeros((1 + shuffles, n + m))
-    first[:, :n] = 1
-    first[1:] = np.random.default_rng(seed).permuted(first[1:], axis=1)
-    within_one = ((first @ apart) * first).sum(axis=1)
-    between = first @ apart.sum(axis=0) - within_one
-    within_other = apart.sum() - 2 * between - within_one
-    found = 2 * between / (n * m) - within_one / (n * (n - 1)) - within_other / (m * (m - 1))
-    return Compared(float(found[0]), found[1:])
+    distances = cdist(points, points)
+    in_first = np.zeros((1 + shuffles, n + m))
+    in_first[:, :n] = 1
+    in_first[1:] = np.random.default_rng(seed).permuted(in_first[1:], axis=1)
+
+    # Sums of distances within the first set, between both, and within the other. A pair within a
+    # set is counted twice, so that n (n - 1) is the number of its terms.
+    within_first = ((in_first @ distances) * in_first).sum(axis=1)
+    between = in_first @ distances.sum(axis=0) - within_first
+    within_other = distances.sum() - 2 * between - within_first
+    energy = 2 * between / (n * m) - within_first / (n * (n - 1))
+    energy = energy - within_other / (m * (m - 1))
+    return Compared(float(energy[0]), energy[1:])

@@ -1,4 +1,4 @@
-"""The prompts of a study: which the options name, and their tokens for a target."""
+"""The prompts of a study: those that the options name, and their tokens for a target."""
 
 from __future__ import annotations
 
@@ -69,16 +69,25 @@ class Prompts:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What a provenance says of them before a target is loaded, beside their number and digest."""
-        said = {"prompt_set": self.name, "chat": self.chat}
-        return {key: value for key, value in said.items() if value is not None}
+        """Entries of a provenance that are known before a target is loaded.
+
+        Their number and digest stand there beside them.
+        """
+        entries = {"prompt_set": self.name, "chat": self.chat}
+        return {key: value for key, value in entries.items() if value is not None}
 
     def applied(self, tokenizer: Any) -> dict[str, bool]:
-        """Return what a provenance says once the target is known: whether its template is applied, if asked for."""
+        """Return the entries of a provenance that are known once the target is loaded.
+
+        They say whether its template is applied, where prompts were shipped or chat was named.
+        """
         return {"chat_template": self.uses_template(tokenizer)} if self.asked else {}
 
     def uses_template(self, tokenizer: Any) -> bool:
-        """Return whether the target's chat template is applied: as asked, or to shipped prompts if there is one."""
+        """Return whether the target's chat template is applied.
+
+        By default it is applied to shipped prompts, if the target has one.
+        """
         if self.chat and not has_template(tokenizer):
             raise ValueError("chat is asked for, but the target's tokenizer has no chat template: leave chat out")
         if self.chat is None:
@@ -87,9 +96,9 @@ class Prompts:
 
     def encoded(self, tokenizer: Any, texts: list[str] | None = None) -> list[list[int]]:
         """Return the tokens of the texts that are decoded after, or of other prompts of these."""
-        some = self.texts if texts is None else texts
+        chosen = self.texts if texts is None else texts
         is_chat = self.uses_template(tokenizer)
-        return [prompt_ids(tokenizer, text, is_chat) for text in some]
+        return [prompt_ids(tokenizer, text, is_chat) for text in chosen]
 
 
 def chosen_prompts(path: Path | None, count: int, chat: bool | None = None) -> Prompts:

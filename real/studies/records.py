@@ -1,4 +1,4 @@
-"""Records of all studies: how many rows one holds, and its tables."""
+"""Records of all studies: how many rows a record holds, and its tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from specsim.report.forms import Form, Table, blocks_of, page
 
-KINDS = {  # schema -> the module whose `markdown` shows it
+# Schema -> the module whose `markdown` shows it.
+KINDS = {
     "specsim-compare/2": "compare.report",
     "specsim-chains/1": "compare.rules_report",
     "specsim-compare-trees/1": "compare.tree_report",
@@ -24,18 +25,21 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     """The tables of a record of any kind; only the report of its own kind is imported."""
     if record["schema"] not in KINDS:
         raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(KINDS)}")
-    made: str = import_module(f"real.studies.{KINDS[record['schema']]}").markdown(record, plot)
-    return made
+    report = import_module(f"real.studies.{KINDS[record['schema']]}")
+    text: str = report.markdown(record, plot)
+    return text
 
 
 def in_form(record: dict[str, Any], plot: str | None, form: Form) -> str:
-    """Return the tables of a record of any kind in a form; only Markdown shows the picture, if there is one.
+    """Return the tables of a record of any kind in a form.
 
-    CSV has every number of every row, with all its digits.
+    Only Markdown shows the picture, if there is one. CSV has every number of every row, with all
+    its digits.
     """
     text = markdown(record, plot or "")
     if form == "csv":
-        return page([_table(rows) for rows in (_runs(record), record.get("gains", [])) if rows], form)
+        groups = (_runs(record), record.get("gains", []))
+        return page([_table(rows) for rows in groups if rows], form)
     if form == "markdown":
         lines = [line for line in text.splitlines() if plot is not None or not line.startswith("![")]
         return "\n".join(lines)
@@ -45,27 +49,36 @@ def in_form(record: dict[str, Any], plot: str | None, form: Form) -> str:
 
 def rows_of(record: dict[str, Any]) -> int:
     """How many rows a record holds."""
-    return sum(len(run.get("rows", [])) + len(run.get("pairs", [])) for run in [record, *record.get("runs", [])])
+    runs = [record, *record.get("runs", [])]
+    return sum(len(run.get("rows", [])) + len(run.get("pairs", [])) for run in runs)
 
 
 def _runs(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of all runs, each with what names its run, as its rule or its batch."""
-    found = []
+    """Return the rows of all runs, each with the entries that name its run, as its rule or batch."""
+    rows = []
     for run in [record, *record.get("runs", [])]:
-        named = {} if run is record else {name: run[name] for name in run if not isinstance(run[name], list | dict)}
-        found += [named | row for row in [*run.get("pairs", []), *run.get("rows", [])]]
-    return found
+        named = {}
+        if run is not record:
+            named = {name: run[name] for name in run if not isinstance(run[name], list | dict)}
+        rows += [named | row for row in [*run.get("pairs", []), *run.get("rows", [])]]
+    return rows
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    """Return rows as a table with a column for every number, by its path in the record: `speedup.measured`."""
+    """Return rows as a table with a column for every number.
+
+    Its heading is the number's path in the record: `speedup.measured`.
+    """
     flat = [dict(_flat(row, "")) for row in rows]
     head = list(dict.fromkeys(name for row in flat for name in row))
     return [head, *([row.get(name, "") for name in head] for row in flat)]
 
 
 def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield each number or word in a value of a record with its path; intervals by their ends, other lists in one."""
+    """Yield the path and the text of each number or word in a value of a record.
+
+    An interval yields both its ends, an estimate its value and both ends, any other list one text.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{name}.{key}" if name else key)

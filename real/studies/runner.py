@@ -1,4 +1,4 @@
-"""One runner for all studies: begin or carry on a record, measure, write it after every row, show it.
+"""One runner for all studies: begin or carry on a record, write it after each row, show it.
 
 A record is valid however its run ends.
 """
@@ -17,15 +17,16 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from real.studies.progress import begin_bar, progress_bar
 from real.studies.records import in_form, rows_of
 from specsim.base.files import check_writable, json_text, write_json
 from specsim.commands.options import Form
 
 Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.")]
 OUT = "JSON record; a PNG goes beside it. [default: {0}.json; where that is of another study, {0}-2.json and so on]"
-# In which provenances of one study may differ; the last is known only once the target is loaded.
+# Entries in which provenances of one study may differ; the last is known only once the target is
+# loaded.
 _WHEN = {"date", "command", "chat_template"}
 
 
@@ -38,7 +39,7 @@ class Output(NamedTuple):
 
 
 class Study(NamedTuple):
-    """A kind of study: the name of its default file, the schema of its records, their table and their plot."""
+    """A kind of study: the name of its default file, and its records' schema, table and plot."""
 
     name: str
     schema: str
@@ -47,10 +48,10 @@ class Study(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A study that is being measured: its record, and what keeps and shows how far it is.
+    """A study that is being measured: its record, and functions that save it and show its progress.
 
-    `save()` keeps the record as it is now; `stages(total)` begins a bar of so many stages, and returns a function that
-    names the next one.
+    `save()` keeps the record as it is now; `stages(total)` begins a bar of so many stages, and
+    returns a function that names the next one.
     """
 
     record: dict[str, Any]
@@ -59,9 +60,12 @@ class Run(NamedTuple):
 
 
 def run(
-    study: Study, what: dict[str, Any], output: Output, prepare: Callable[[dict[str, Any]], Callable[[Run], None]]
+    study: Study,
+    what: dict[str, Any],
+    output: Output,
+    prepare: Callable[[dict[str, Any]], Callable[[Run], None]],
 ) -> None:
-    """Show the record of a study; what it lacks is measured first.
+    """Show the record of a study, after measuring the rows that it lacks.
 
     Parameters
     ----------
@@ -72,14 +76,17 @@ def run(
     output : Output
         Where the record goes, and how it is shown.
     prepare : callable
-        Is called if there is something to measure, with the unfinished record of this study ({} where there is none).
-        It loads models, checks what depends on them, and returns the function that measures: this one adds to the
-        record of the `Run` that it is given.
+        Is called if there is something to measure, with the unfinished record of this study ({}
+        where there is none). It loads models, checks what depends on them, and returns the function
+        that measures: this one adds to the record of the `Run` that it is given.
     """
+    # A complete record is shown again.
     out = record_path(output.out, study.name, study.schema, what)
     old = earlier_record(out, study.schema, what, force=output.force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), study, form=output.form, again=True)
+
+    # Measure what is missing.
     measure = prepare(old or {})
     record = {"schema": study.schema, "complete": False, "provenance": what}
     with recording(record, out), progress_bar() as progress:
@@ -87,30 +94,29 @@ def run(
     finish(record, out, Console(), study, form=output.form)
 
 
-def begin_bar(progress: Progress, total: int | None) -> Callable[[str], None]:
-    """Begin a bar of so many stages; return the function that names the next one."""
-    task = progress.add_task("", total=total)
-    return lambda stage: progress.update(task, description=stage, advance=1)
-
-
 def check_outputs(out: Path) -> None:
-    """ValueError unless the record and its plot can be written; folders that are not there will be made."""
+    """Refuse a path at which the record or its plot cannot be written.
+
+    Folders that are not there will be made.
+    """
     if out.suffix != ".json":
         raise ValueError(f"out {out} must end in .json (the plot takes the same name with .png)")
     for path in (out, out.with_suffix(".png")):
+        # Of a path in folders that are not there, the first folder to be made is checked.
         nearest = next(folder for folder in path.parents if folder.exists())
         check_writable(path if path.parent.exists() else nearest / path.parts[len(nearest.parts)])
 
 
 def record_path(out: Path | None, name: str, schema: str, what: dict[str, Any]) -> Path:
-    """Where the record of a study goes: as asked, or the first default that is free or holds this very study.
+    """The path of a study's record: the option, or the first default that is free or its own.
 
     Parameters
     ----------
     out : Path or None
         The option.
     name : str
-        The default is NAME.json, then NAME-2.json and so on: no study ends because another one is there.
+        The default is NAME.json, then NAME-2.json and so on: no study ends because another one is
+        there.
     schema, what : str, dict
         As for `earlier_record`.
     """
@@ -125,7 +131,9 @@ def record_path(out: Path | None, name: str, schema: str, what: dict[str, Any]) 
 
 
 def earlier_record(out: Path, schema: str, what: dict[str, Any], *, force: bool) -> dict[str, Any] | None:
-    """The record that is there already, to be carried on or shown; None if there is none, or by force.
+    """The record that is there already, to be carried on or shown.
+
+    None if there is no record, or with `force`.
 
     Parameters
     ----------
@@ -150,7 +158,8 @@ def earlier_record(out: Path, schema: str, what: dict[str, Any], *, force: bool)
 
 
 def _other_study(path: Path, schema: str, what: dict[str, Any]) -> str | None:
-    """Why a file is not the record of this study; None if it is."""
+    """The reason why a file is not the record of this study; None if it is."""
+    # Read it; a record has a schema, and a provenance with a date.
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         kind, old = record["schema"], record["provenance"]
@@ -159,29 +168,35 @@ def _other_study(path: Path, schema: str, what: dict[str, Any]) -> str | None:
         return "is there and is no record"
     if kind != schema:
         return f"holds a record of another kind ({kind}, not {schema})"
-    new = json.loads(json.dumps(what))  # as a file gives it back
+
+    # Compare the provenances, this one in the form that a file gives back.
+    new = json.loads(json.dumps(what))
     for name in sorted((new.keys() | old.keys()) - _WHEN):
         if new.get(name) != old.get(name):
-            return f"holds another study ({name} is {old.get(name)!r:.60}, here {new.get(name)!r:.60})"
+            there, here = f"{old.get(name)!r:.60}", f"{new.get(name)!r:.60}"
+            return f"holds another study ({name} is {there}, here {here})"
     return None
 
 
 @contextmanager
 def recording(record: dict[str, Any], out: Path) -> Iterator[None]:
-    """Mark a record complete if its run ends well; else say why it did not, and keep what there is.
+    """Mark a record complete if its run ends well; else write why it did not into the record.
 
-    An interruption, a lost device, memory that ran out and numbers that are not finite all end here.
+    The rows so far are saved. An interruption, a lost device, memory that ran out and numbers that
+    are not finite all end here.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps rows as Ctrl-C does
+        # A polite kill saves rows as Ctrl-C does.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
         record["complete"] = True
     except KeyboardInterrupt:
         record["failed"] = "interrupted"
     except (RuntimeError, MemoryError, ValueError) as error:
-        if not rows_of(record):  # nothing was measured: an ordinary error
+        # Without a row this is an ordinary error.
+        if not rows_of(record):
             raise
         record["failed"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     if rows_of(record):
@@ -197,22 +212,30 @@ def finish(
     form: Form = "text",
     again: bool = False,
 ) -> None:
-    """Show and plot what was measured, now or before; status 130 after an interruption, 1 after a failure.
+    """Show and plot a record, measured now or before.
 
-    Sentences for a person go to standard error where a program, or a document, reads standard output.
+    The status is 130 after an interruption, 1 after a failure. Sentences for a person go to
+    standard error where a program, or a document, reads standard output.
     """
-    rows, aside = rows_of(record), console if form == "text" else Console(stderr=True)
+    # Why it is not complete.
+    rows = rows_of(record)
+    aside = console if form == "text" else Console(stderr=True)
     if not record["complete"]:
-        aside.print(f"{record['failed']}{_kept(record, rows)}", markup=False, highlight=False)
+        aside.print(f"{record['failed']}{_saved(record, rows)}", markup=False, highlight=False)
+
+    # The tables.
     if form == "json":
         typer.echo(json_text(record))
     elif rows and form != "text":
         typer.echo(in_form(record, str(out.with_suffix(".png")), form))
     elif rows:
         console.print(study.table(record), crop=False)
+
+    # Where it is saved, with its plot.
     if rows:
         if again:
-            ending = f"{out} holds this study, measured {record['provenance']['date'][:10]} (--force measures it anew)"
+            day = record["provenance"]["date"][:10]
+            ending = f"{out} holds this study, measured {day} (--force measures it anew)"
         else:
             ending = _plotted(record, out, study.plot)
         aside.print("\n" + ending, markup=False, highlight=False, soft_wrap=True)
@@ -220,50 +243,22 @@ def finish(
         raise typer.Exit(130 if record["failed"] == "interrupted" else 1)
 
 
-def _kept(record: dict[str, Any], rows: int) -> str:
-    """What an unfinished record keeps: the prompts that were decoded, from which a rerun goes on, or else rows."""
+def _saved(record: dict[str, Any], rows: int) -> str:
+    """How many prompts of an unfinished record were decoded, or else rows finished: a rerun goes on."""
     prompts = len(record.get("turns", []))
     if not rows and not prompts:
         return "; nothing was kept"
     if prompts:
-        kept = f"{prompts} of {record['provenance']['prompts']} prompts kept"
+        saved = f"{prompts} of {record['provenance']['prompts']} prompts kept"
     else:
-        kept = f"{rows} finished row{'s' if rows > 1 else ''} kept"
-    return f": {kept}; the same command carries on"
+        saved = f"{rows} finished row{'s' if rows > 1 else ''} kept"
+    return f": {saved}; the same command carries on"
 
 
 def _plotted(record: dict[str, Any], out: Path, plot: Callable[[Path, Any], None]) -> str:
-    """Write the plot beside the record; says what was written."""
+    """Write the plot beside the record; return a sentence that names the files."""
     try:
         plot(out.with_suffix(".png"), record)
     except ModuleNotFoundError:
         return f"written: {out} (no plot: install the extra `plot`)"
     return f"written: {out} and {out.with_suffix('.png')}"
-
-
-def progress_bar() -> Progress:
-    """Stage, bar, count and time on stderr, gone when all is done; nothing where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-def made_in_turn(
-    names: list[str], make: Callable[[str, Callable[[str], None]], dict[str, Any]]
-) -> tuple[list[dict[str, Any]], bool]:
-    """Return what `make(name, say)` returns for each name, and whether it was interrupted; `say` shows a stage."""
-    made = list[dict[str, Any]]()
-    try:
-        with progress_bar() as progress:
-            task = progress.add_task("", total=len(names))
-            for name in names:
-
-                def say(words: str, name: str = name) -> None:
-                    progress.update(task, description=f"{name}: {words}")
-
-                say("begins")
-                made.append(make(name, say))
-                progress.advance(task)
-    except KeyboardInterrupt:
-        return made, True
-    return made, False

@@ -14,11 +14,15 @@ from specsim.commands.completion import starting
 if TYPE_CHECKING:
     from real.pair import Pair
 
-MOST_SEED = (1 << 63) - 1  # that torch takes
+# The largest seed that torch takes.
+MOST_SEED = (1 << 63) - 1
 
 
 def _seed(value: int) -> int:
-    """A seed that torch takes; a range as its type would put nineteen digits into every help."""
+    """Return a seed, and refuse one that torch does not take.
+
+    The type is no range, which would put nineteen digits into every help.
+    """
     if not 0 <= value <= MOST_SEED:
         raise typer.BadParameter(f"{value} is not in the range 0<=x<={MOST_SEED}.")
     return value
@@ -50,9 +54,10 @@ Threads = Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a s
 
 
 def checked_pair(target: str, draft: str) -> tuple[str, str]:
-    """Return the places of a target and its draft, "" for the bundled ones; the best shipped draft for smollm2 alone.
+    """Return the places of a target and its draft, "" for the bundled ones.
 
-    Raise ValueError for one model without the other, and for places that hold no model; before torch is loaded.
+    Without a draft, smollm2 has its best shipped one. Raise ValueError for one model without the
+    other, and for places that hold no model; before torch is loaded.
     """
     if target == SMOLLM2 and not draft:
         draft = BEST_DRAFT
@@ -66,12 +71,12 @@ def checked_pair(target: str, draft: str) -> tuple[str, str]:
 
 
 def default_prompts(target: str) -> Path | None:
-    """Return the shipped prompts that suit a target where none are named; None for those of the bundled pair."""
+    """Return the shipped prompts that suit a target where none are named, None for the bundled ones."""
     return Path("chat:test") if target == SMOLLM2 else None
 
 
 def loading(*names: str) -> None:
-    """Say what is loaded, before torch is: that alone takes seconds."""
+    """Print the names of what is loaded, before torch is: that alone takes seconds."""
     typer.echo(f"loading {' and '.join(names)} ...", err=True)
 
 
@@ -85,7 +90,8 @@ def open_pair(
     widen: int = 0,
     weights: str = "",
 ) -> Pair:
-    """Load the pair that the options of these names describe: the bundled one where no model is named."""
+    """Load the pair that the options of these names describe, the bundled one without names."""
+    # Imported here, after the line that says so: this takes seconds.
     loading(*((target, draft) if target and draft else ("the bundled pair",)))
     import torch
     from transformers.utils.logging import disable_progress_bar

@@ -122,7 +122,7 @@ def _opened(
 ) -> tuple[Wanted, dict[str, Held]]:
     """What is to be run, and which records are good still; all bad input is refused here, before any work."""
     from real.papers.lab import records
-    from real.studies.compare.report import provenance
+    from real.studies.provenance import provenance
     from specsim.base.files import check_writable
     from specsim.base.provenance import command_line
 
@@ -168,7 +168,7 @@ def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dic
 
     from real.papers.lab.contract import Lab
     from real.papers.lab.records import run_all
-    from real.studies.runner import progress_bar
+    from real.studies.progress import progress_bar
 
     torch.set_num_threads(threads)
     disable_progress_bar()

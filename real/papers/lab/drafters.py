@@ -96,7 +96,7 @@ def train_drafters(
     if record is not None:
         check_writable(record)
     from real.papers.lab.finished import Finished
-    from real.studies.runner import made_in_turn
+    from real.studies.progress import made_in_turn
 
     make = _bundled(known, work) if target == BUNDLED else _on_chats(known, work, device, counts)
     finished = Finished(work / f"finished-{target}.json", known)
@@ -160,7 +160,7 @@ def _write_record(path: Path, made: list[dict[str, Any]], device: str) -> None:
     """Write what was trained, with machine and versions."""
     import torch
 
-    from real.studies.compare.report import provenance
+    from real.studies.provenance import provenance
     from specsim.base.files import write_json
     from specsim.base.provenance import command_line
 

@@ -16,7 +16,7 @@ from real.draft import _weights as drafters
 from real.papers.lab.choices import VALUES, keys, whole
 from real.papers.lab.contract import Lab, System, Verdict, as_json, checked, checked_verdict, from_json
 from real.papers.models import store
-from real.studies.compare.report import digest
+from real.studies.provenance import digest
 from real.studies.runner import earlier_record
 from specsim import discover
 from specsim.base import imports

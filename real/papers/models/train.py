@@ -67,7 +67,7 @@ def train_images(
     wanted = list(dict.fromkeys(names or known))
     for name in wanted:
         check_writable(path_of(name))
-    from real.studies.runner import made_in_turn
+    from real.studies.progress import made_in_turn
 
     made, stopped = made_in_turn(wanted, lambda name, said: _one(name, known[name], said))
     if form == "json":

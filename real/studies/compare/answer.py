@@ -1,4 +1,4 @@
-"""What a terminal shows of a comparison: does speculation pay, by how much, then the table, then the rest."""
+"""A comparison in a terminal: does speculation pay and by how much, the table, and then the rest."""
 
 from __future__ import annotations
 
@@ -10,32 +10,43 @@ from real.studies.columns import shown
 from real.studies.compare import report
 from specsim.report.text import aligned, in_blocks, terminal_width
 
-RESTLESS = 0.3  # quartile range of a cycle over its median; quiet machines stay below 0.25, even in cycles of 4 ms
+# Quartile range of a cycle over its median; quiet machines stay below 0.25, even in cycles of 4 ms.
+RESTLESS = 0.3
 
 
 def table(record: dict[str, Any], *, wide: bool = False) -> Group:
-    """The answer, predicted beside measured with a line for each gamma, and what it amounts to."""
+    """The answer, the table of predicted and measured values by gamma, and sentences on both."""
     rows = record["pairs"]
     best = max(rows, key=lambda row: float(row["speedup"]["measured"]))
+    lines = wide_pairs(rows) if wide else pairs(rows)
+
+    # Steps of t(m) are shown if times can be trusted, and accepted drafts once all are counted.
+    restless_sentence = restless([record])
+    cliffs = [] if restless_sentence else [_sentence(line) for line in report.cliffs(record)]
+    histogram = _sentence(report.histogram(record, best)) if record["complete"] else None
     return shown(
         answer(rows),
         emulation(record["provenance"]),
         rounded(record["provenance"]),
-        restless([record]),
-        "\n" + (wide_pairs(rows) if wide else pairs(rows)) + "\n",
+        restless_sentence,
+        f"\n{lines}\n",
         closing(record),
         errors(record),
         report.summary(record["acceptance"]),
         report.bandwidth(record["bandwidth"]),
-        *(_sentence(line) for line in report.cliffs(record) if not restless([record])),
-        _sentence(report.histogram(record, best)) if record["complete"] else None,
+        *cliffs,
+        histogram,
     )
 
 
 def answer(rows: list[dict[str, Any]], rule: str = "") -> str:
     """One sentence: whether speculation pays, by how much, at which gamma, and what was predicted."""
+    # The lengths with the best predicted and measured speedup.
     speeds = [(row["gamma"], row["speedup"]) for row in rows]
-    predicted, measured = (max(speeds, key=lambda pair: float(pair[1][how])) for how in ("predicted", "measured"))
+    predicted = max(speeds, key=lambda pair: float(pair[1]["predicted"]))
+    measured = max(speeds, key=lambda pair: float(pair[1]["measured"]))
+
+    # Speculation pays if the whole interval is above 1.
     interval, value = measured[1]["interval"], measured[1]["measured"]
     low, high = interval or (value, value)
     if low > 1:
@@ -44,17 +55,22 @@ def answer(rows: list[dict[str, Any]], rule: str = "") -> str:
         pays = "does not pay"
     else:
         pays = "may pay or not, the interval holds 1"
+
+    # The loss of whoever takes the length with the best prediction.
     loss = 1 - predicted[1]["measured"] / value
-    where = "at the same gamma" if loss == 0 else f"at gamma {predicted[0]}, which is {loss:.1%} slower"
+    where = f"at gamma {predicted[0]}, which is {loss:.1%} slower"
+    if loss == 0:
+        where = "at the same gamma"
     who = f" with the rule {rule}" if rule else ""
     return (
-        f"Speculation {pays}{who}: {report.span(measured[1], 2)} times the speed of plain decoding at gamma "
-        f"{measured[0]}, the best measured; the best predicted is {predicted[1]['predicted']:.2f}, {where}."
+        f"Speculation {pays}{who}: {report.span(measured[1], 2)} times the speed of plain decoding "
+        f"at gamma {measured[0]}, the best measured; "
+        f"the best predicted is {predicted[1]['predicted']:.2f}, {where}."
     )
 
 
 def emulation(what: dict[str, Any]) -> str | None:
-    """One sentence where the target is not what its time says."""
+    """One sentence where the target is padded to the cost of a larger model."""
     millions = what.get("widened_to_millions")
     if not millions:
         return None
@@ -76,7 +92,10 @@ def rounded(what: dict[str, Any]) -> str | None:
 
 
 def restless(runs: list[dict[str, Any]]) -> str | None:
-    """One sentence where the times of a cycle were spread too widely to trust any: the machine did something else."""
+    """One sentence where the times of a cycle were spread too widely to trust them.
+
+    Then the machine did something else at the same time.
+    """
     spreads = [
         (spread, gamma)
         for run in runs
@@ -94,7 +113,7 @@ def restless(runs: list[dict[str, Any]]) -> str | None:
 
 
 def closing(record: dict[str, Any]) -> str:
-    """What the columns are."""
+    """Two sentences that explain the columns."""
     timed = record["provenance"]["calibrated"]
     extrapolated = [row["gamma"] for row in record["pairs"] if row["gamma"] not in timed]
     how = "from scored texts and timings of single cycles"
@@ -104,14 +123,16 @@ def closing(record: dict[str, Any]) -> str:
 
 
 def errors(record: dict[str, Any]) -> str:
-    """How far the predicted speedups are off."""
+    """One sentence on the errors of the predicted speedups."""
     speeds = [(row["gamma"], row["speedup"]) for row in record["pairs"]]
-    gamma, worst = max(((g, abs(s["predicted"] / s["measured"] - 1)) for g, s in speeds), key=lambda pair: pair[1])
+    sizes = [(g, abs(speed["predicted"] / speed["measured"] - 1)) for g, speed in speeds]
+    gamma, worst = max(sizes, key=lambda pair: pair[1])
     median = report.errors(speeds, record["provenance"]["calibrated"])
     return _sentence(f"{median}; the largest {worst:.1%}, at gamma {gamma}")
 
 
 def _sentence(text: str) -> str:
+    """A text with a capital letter at its beginning and a full stop at its end."""
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -143,19 +164,23 @@ def wide_pairs(rows: list[dict[str, Any]]) -> str:
 
 
 def _wide(row: dict[str, Any]) -> list[str]:
+    """The cells of a row with all columns."""
     tau, calls, cycle, speed = row["tau"], row["target_calls"], row["cycle_s"], row["speedup"]
-    alike, outside = tau["predicted_over_positions"], cycle["outside_models"]
+    over_positions, outside = tau["predicted_over_positions"], cycle["outside_models"]
+    # Empty where texts are shorter than a block, or no phase was timed.
+    over_positions_cell = "" if over_positions is None else f"{over_positions:.2f}"
+    outside_cell = "" if outside is None else f"{outside:.0%}"
     return [
         str(row["gamma"]),
         f"{tau['predicted']:.2f} {report.bracket(tau['predicted_interval'], '.2f')}".rstrip(),
         report.span(tau, 2),
         report.bracket(tau["difference_interval"], "+.2f"),
-        "" if alike is None else f"{alike:.2f}",
+        over_positions_cell,
         f"{calls['predicted']:.0f}",
         str(calls["measured"]),
         f"{cycle['predicted'] * 1e3:.2f}",
         f"{cycle['measured'] * 1e3:.2f}",
-        "" if outside is None else f"{outside:.0%}",
+        outside_cell,
         f"{speed['predicted']:.2f}",
         report.span(speed, 2),
         f"{speed['error_tau']:+.1%}",

@@ -61,9 +61,12 @@ class Usual(NamedTuple):
     timed: int | None
 
 
-# Passes of SmolLM2 take longer than those of the bundled pair, and its tau needs more prompts than its times.
+# Passes of SmolLM2 take longer than those of the bundled pair, and its tau needs more prompts than
+# its times.
 _USUAL, _SMOLLM2 = Usual("1-8", COUNT, None), Usual("1-4", 16, 3)
-WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
+# Millions of parameters in float32 of the default target: plain steps wait for memory there, and
+# the default run ends within two minutes.
+WIDEN = 50
 
 
 def usual_of(target: str) -> Usual:
@@ -166,14 +169,23 @@ def compare(
 ) -> None:
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex, wide=wide)
-    check_outputs(out or Path("compare.json"))  # what can be said at once is said before torch is loaded
+    # Refuse bad options before torch is loaded.
+    check_outputs(out or Path("compare.json"))
     target, draft = checked_pair(target, draft)
     check_dtype(dtype)
     check_rounding(weights, device, dtype)
-    own = " ".join(param or ())
     check_options(
-        tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains, step=step, draws=draws, param=own
+        tree,
+        gamma=gamma,
+        calibrate=calibrate,
+        scheme=scheme,
+        chains=chains,
+        step=step,
+        draws=draws,
+        param=" ".join(param or ()),
     )
+
+    # Lengths and prompts, by default those of the target.
     usual = usual_of(target)
     gammas = parse_numbers(gamma or usual.gammas)
     lengths = parse_numbers(chains, "chains") if chains else ()
@@ -182,13 +194,16 @@ def compare(
         raise ValueError(f"timed={timed} is for chains: with --tree every prompt is timed")
     if timed is None and not tree and "," not in rule:
         timed = usual.timed
-    chosen = chosen_prompts(prompts or default_prompts(target), usual.prompts if count is None else count, chat)
+    number = usual.prompts if count is None else count
+    chosen = chosen_prompts(prompts or default_prompts(target), number, chat)
     positive(threads, "threads", limits.MAX_THREADS)
     if widen is None:
         widen = 0 if target else WIDEN
     if widen < 0:
         raise ValueError(f"widen must be a number of millions, at least 1, or 0 for the target as it is; got {widen}")
     within(widen, "widen", 0)
+
+    # The settings, of trees or of chains.
     from real.decode.warping import Warping
     from real.studies.compare.kinds import study_of
     from real.studies.compare.settings import Settings
@@ -198,17 +213,44 @@ def compare(
     warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
     settings: Settings | TreeSettings
     if tree:
-        number = whole_draws(draws) if draws else None
-        rules = parse_names(rule)
+        number_of_draws = whole_draws(draws) if draws else None
         settings = TreeSettings(
-            tuple(tree), scheme or "iid", rules, lengths, max_tokens, warping, seed, step or None, number
+            trees=tuple(tree),
+            scheme=scheme or "iid",
+            rules=parse_names(rule),
+            chains=lengths,
+            max_tokens=max_tokens,
+            warping=warping,
+            seed=seed,
+            step=step or None,
+            draws=number_of_draws,
         )
     else:
-        settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed, tuple(param or ()), timed)
+        settings = Settings(
+            gammas=gammas,
+            calibrated=calibrated,
+            max_tokens=max_tokens,
+            warping=warping,
+            rules=parse_names(rule),
+            seed=seed,
+            params=tuple(param or ()),
+            timed_prompts=timed,
+        )
+
+    # The run, into its record.
     subject = Subject(target, draft, device, dtype, threads, widen, weights)
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
-        pair = open_pair(target, draft, threads=threads, dtype=dtype, device=device, widen=widen, weights=weights)
+        """Load the pair; return the function that measures what is not yet recorded."""
+        pair = open_pair(
+            target,
+            draft,
+            threads=threads,
+            dtype=dtype,
+            device=device,
+            widen=widen,
+            weights=weights,
+        )
         from real.studies.compare.recorded import prepared
 
         return prepared(pair, settings, chosen, what, old.get("turns", []))

@@ -30,7 +30,8 @@ class Comparison:
     Parameters
     ----------
     record : dict
-        The record, as `specsim-real compare --json` prints it; real/results/README.md describes its fields.
+        The record, as `specsim-real compare --json` prints it; real/results/README.md describes its
+        fields.
     """
 
     record: dict[str, Any]
@@ -89,7 +90,7 @@ class Comparison:
         return KINDS[self.record["schema"]].drawn(self.record)
 
     def to_pandas(self) -> Any:
-        """Return the rows with every digit; parts have dotted names, as `speedup.measured` and `speedup.low`.
+        """Return the rows with every digit, in columns such as `speedup.low`.
 
         Returns
         -------
@@ -104,7 +105,9 @@ class Comparison:
         return frame([_with_ends(row) for row in self.rows])
 
     def to_json(self, path: str | Path) -> Path:
-        """Write the record to a file, whole or not at all: `specsim-real table` and `specsim plan` read it.
+        """Write the record to a file, which `specsim-real table` and `specsim plan` read.
+
+        A write that fails leaves no file behind.
 
         Parameters
         ----------
@@ -129,6 +132,7 @@ class Comparison:
         what = self.record["provenance"]
         best = max(self.rows, key=lambda row: float(row["speedup"]["measured"]))
         parts = [f"speedup={report.span(best['speedup'], 2)}"]
+        # A tree may have no prediction.
         if (predicted := best["speedup"]["predicted"]) is not None:
             parts.append(f"predicted={predicted:.2f}")
         parts += [f"{name}={best[name]!r}" for name in ("gamma", "name", "rule") if name in best]
@@ -136,30 +140,32 @@ class Comparison:
         return f"Comparison({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        return "\n".join(_as_html(block) for block in blocks_of(in_form(self.record, None, "markdown")) if block)
+        """The sentences and tables as HTML, which notebooks show."""
+        blocks = blocks_of(in_form(self.record, None, "markdown"))
+        return "\n".join(_as_html(block) for block in blocks if block)
 
 
 def _with_ends(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row with the two ends of each interval as entries of their own: low and high."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, dict):
-            found[name] = _with_ends(value)
+            entries[name] = _with_ends(value)
         elif name.endswith("interval"):
             low, high = value or (None, None)
             before = name.removesuffix("interval")
-            found |= {f"{before}low": low, f"{before}high": high}
+            entries |= {f"{before}low": low, f"{before}high": high}
         else:
-            found[name] = value
-    return found
+            entries[name] = value
+    return entries
 
 
 def _as_html(block: str | Sequence[Sequence[str]]) -> str:
     """Return a sentence, or a table whose first row is its head, as HTML."""
     if isinstance(block, str):
         return f"<p>{html.escape(block)}</p>"
+    tags = ["th", *["td"] * (len(block) - 1)]
     rows = [
-        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
-        for tag, row in zip(["th", *["td"] * (len(block) - 1)], block, strict=True)
+        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) for tag, row in zip(tags, block, strict=True)
     ]
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -24,8 +24,9 @@ from real.studies.compare.recorded import prepared
 from real.studies.compare.settings import Settings
 from real.studies.compare.subject import Subject, provenance_of
 from real.studies.compare.tree_settings import TreeSettings
+from real.studies.progress import begin_bar, progress_bar
 from real.studies.prompting import Prompts, chosen_prompts
-from real.studies.runner import Run, begin_bar, progress_bar
+from real.studies.runner import Run
 from real.studies.settings import default_prompts
 from specsim.base import check, limits
 from specsim.base.files import json_text
@@ -52,15 +53,17 @@ def compare(
     seed: int = 0,
     progress: bool = False,
 ) -> Comparison:
-    """Predict tau and speedup for every length, or tree, then measure both: `specsim-real compare` from Python.
+    """Predict tau and speedup for every length, or tree, then measure both.
+
+    It runs what the command `specsim-real compare` runs.
 
     Parameters
     ----------
     pair : Pair
         With a draft model.
     prompts : sequence of str, optional
-        Texts to write after, the independent units of all intervals; by default those of the command: five of the
-        bundled pair, for smollm2 16 shipped ones with its chat template.
+        Texts to write after, the independent units of all intervals; by default those of the
+        command: five of the bundled pair, for smollm2 16 shipped ones with its chat template.
     chat : bool
         Whether the target's chat template is written around each prompt that is given.
     gammas : iterable of int, optional
@@ -70,8 +73,8 @@ def compare(
     max_tokens : int
         Tokens of a text.
     timed : int, optional
-        Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau. By default all, for
-        smollm2 with one rule 3.
+        Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau.
+        By default all, for smollm2 with one rule 3.
     temperature, warping : float or Warping, optional
         As for `Pair.generate`.
     rules : str, or sequence of str
@@ -79,7 +82,8 @@ def compare(
     params : mapping, optional
         Parameters by name, as {"epsilon": 0.2}, each for every rule that has it.
     trees : str, or sequence of str
-        Trees to compare with chains: children by level as "2,1,1", or the best of 8 nodes, "sequoia:8".
+        Trees to compare with chains: children by level as "2,1,1", or the best of 8 nodes,
+        "sequoia:8".
     scheme, step : str, optional
         How siblings of trees are drawn, "iid" by default; the step rule of tree rules that run one.
     draws : int, optional
@@ -99,17 +103,18 @@ def compare(
     Raises
     ------
     ValueError
-        As the command refuses: no prompt, one that does not fit, an unknown or lossy rule, options of trees beside
-        chains or the other way round; a pair without a draft model.
+        As the command refuses: no prompt, one that does not fit, an unknown or lossy rule, options
+        of trees beside chains or the other way round; a pair without a draft model.
 
     Examples
     --------
     >>> from real import TINY, load
     >>> pair = load(TINY / "target", TINY / "draft")
-    >>> found = compare(pair, ["def main():", "import os"], gammas=[1, 2], max_tokens=8)
-    >>> [row["gamma"] for row in found.rows]
+    >>> comparison = compare(pair, ["def main():", "import os"], gammas=[1, 2], max_tokens=8)
+    >>> [row["gamma"] for row in comparison.rows]
     [1, 2]
     """
+    # The pair, and its defaults.
     check.record(pair, "pair", Pair)
     for name, flag in (("chat", chat), ("progress", progress)):
         if not isinstance(flag, bool):
@@ -124,7 +129,8 @@ def compare(
     warping, names = warping_of(temperature, warping), _names(rules, "rules")
     settings: Settings | TreeSettings
     if not isinstance(trees, str) and isinstance(trees, Sequence) and not trees:
-        _refuse({"scheme": scheme, "step": step, "draws": draws, "chains": chains}, "is for trees: give trees, too")
+        of_trees = {"scheme": scheme, "step": step, "draws": draws, "chains": chains}
+        _refuse(of_trees, "is for trees: give trees, too")
         lengths = parse_numbers(usual.gammas) if gammas is None else _lengths(gammas, "gammas")
         lengths_timed = None if calibrated is None else _lengths(calibrated, "calibrated")
         if timed is None and len(names) == 1:
@@ -133,23 +139,40 @@ def compare(
     else:
         of_chains = {"gammas": gammas, "calibrated": calibrated, "params": params, "timed": timed}
         _refuse(of_chains, "is for chains alone: with trees give chains, and every pass is timed")
-        beside = () if chains is None else _lengths(chains, "chains")
-        shapes, drawn = _names(trees, "trees"), "iid" if scheme is None else scheme
-        settings = TreeSettings(shapes, drawn, names, beside, max_tokens, warping, seed, step, draws)
+        chain_lengths = () if chains is None else _lengths(chains, "chains")
+        settings = TreeSettings(
+            trees=_names(trees, "trees"),
+            scheme="iid" if scheme is None else scheme,
+            rules=names,
+            chains=chain_lengths,
+            max_tokens=max_tokens,
+            warping=warping,
+            seed=seed,
+            step=step,
+            draws=draws,
+        )
 
     # The run, into a record as the command writes it.
     what = provenance_of(_subject(pair), settings, chosen, "real.compare")
     measure = prepared(pair, settings, chosen, what, [])
     record: dict[str, Any] = {"schema": schema_of(settings), "complete": False, "provenance": what}
     with progress_bar() if progress else contextlib.nullcontext() as bar:
-        stages = (lambda total: lambda stage: None) if bar is None else partial(begin_bar, bar)
+        stages = _unseen_stages if bar is None else partial(begin_bar, bar)
         measure(Run(record, lambda: None, stages))
     record["complete"] = True
     return Comparison(json.loads(json_text(record)))
 
 
+def _unseen_stages(total: int | None) -> Callable[[str], None]:
+    """A bar that is not shown: the function that names the next stage does nothing."""
+    return lambda stage: None
+
+
 def _subject(pair: Pair) -> Subject:
-    """Return what a pair is in a provenance: the bundled one by that name, models in memory by this."""
+    """Return a pair as the subject of a provenance.
+
+    The bundled pair and models in memory have names there.
+    """
     origin = Origin("a model in memory", "a model in memory") if pair.origin is None else pair.origin
     places = (origin.target, origin.draft or "")
     if tuple(map(PurePath, places)) == (TINY / "target", TINY / "draft"):
@@ -167,7 +190,7 @@ def _subject(pair: Pair) -> Subject:
 
 
 def _prompts(prompts: Sequence[str] | None, chat: bool, target: str, usual: Usual) -> Prompts:
-    """Return the prompts to decode after: all that are given, or those of the command for this target."""
+    """Return the prompts to decode after, by default those of the command for this target."""
     if prompts is None:
         return replace(chosen_prompts(default_prompts(target), usual.prompts), chat=chat or None)
     is_list = isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes))
@@ -177,20 +200,23 @@ def _prompts(prompts: Sequence[str] | None, chat: bool, target: str, usual: Usua
 
 
 def _lengths(values: Iterable[int], name: str) -> tuple[int, ...]:
+    """Return speculation lengths as a tuple; refuse what is no list of them."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a list of whole numbers, got {check.shown(values)}")
     return tuple(check.integer(value, name, 1, limits.MAX_GAMMA) for value in values)
 
 
 def _names(values: str | Sequence[str], name: str) -> tuple[str, ...]:
+    """Return a name, or a list of names, as a tuple; refuse what is neither."""
     names = [values] if isinstance(values, str) else values
-    if not isinstance(names, Sequence) or not names or not all(isinstance(one, str) for one in names):
+    is_list = isinstance(names, Sequence) and all(isinstance(word, str) for word in names)
+    if not is_list or not names:
         raise TypeError(f"{name} must be a name or a list of names, at least one; got {check.shown(values)}")
     return tuple(names)
 
 
 def _words(params: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return parameters as the command is given them: words such as epsilon=0.2."""
+    """Return parameters as the words of the command, such as epsilon=0.2."""
     if params is None:
         return ()
     if not isinstance(params, Mapping):
@@ -198,7 +224,8 @@ def _words(params: Mapping[str, Any] | None) -> tuple[str, ...]:
     return tuple(f"{name}={value}" for name, value in params.items())
 
 
-def _refuse(given: Mapping[str, Any], reason: str) -> None:
-    for name, value in given.items():
+def _refuse(arguments: Mapping[str, Any], reason: str) -> None:
+    """Refuse any of these arguments that is not None."""
+    for name, value in arguments.items():
         if value is not None:
             raise ValueError(f"{name}={check.shown(value)} {reason}")

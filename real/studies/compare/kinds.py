@@ -1,4 +1,4 @@
-"""The kinds of comparison, chains of one rule, of several, or trees: how a record of each is shown and drawn."""
+"""The kinds of comparison (one chain rule, several, or trees): their tables and figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from real.studies.runner import Study
 
 
 class Kind(NamedTuple):
-    """How a comparison is shown: its table for a terminal, its figure, and what writes this figure to a file."""
+    """A comparison's table for a terminal, its figure, and the function that writes it to a file."""
 
     table: Callable[..., Any]
     drawn: Callable[[dict[str, Any]], Any]
@@ -29,7 +29,7 @@ KINDS = {
 
 
 def schema_of(settings: Settings | TreeSettings) -> str:
-    """Return the schema of the record that these settings lead to."""
+    """Return the schema of the record of a comparison with these settings."""
     if isinstance(settings, TreeSettings):
         return tree_report.SCHEMA
     return rules_report.SCHEMA if len(settings.rules) > 1 else report.SCHEMA

@@ -1,4 +1,4 @@
-"""What a comparison finds, and its JSON form."""
+"""The results of a comparison, and their JSON form."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """What is decoded, counted and timed: a speculation length (0: plain decoding) with a rule."""
+    """A job that is decoded, counted and timed: a speculation length (0: plain) with a rule."""
 
     gamma: int
     rule: str
 
 
 class Run(NamedTuple):
-    """What one decoding leaves: tokens written, drafts proposed and accepted block by block, and seconds."""
+    """Counts of one decoding: tokens, drafts proposed and accepted block by block, and seconds."""
 
     tokens: int
     drafted: list[int]
@@ -34,39 +34,47 @@ class Run(NamedTuple):
     def cycle(self) -> float:
         """Median seconds of a full cycle: blocks at a text's end draft fewer tokens and are cheaper."""
         longest = max(self.drafted)
-        return float(np.median([s for s, n in zip(self.cycles, self.drafted, strict=True) if n == longest]))
+        cycles = zip(self.cycles, self.drafted, strict=True)
+        return float(np.median([seconds for seconds, n in cycles if n == longest]))
 
 
 class Turn(NamedTuple):
     """One prompt, decoded by every job in turn, and timed in between."""
 
     runs: dict[Job, Run]
-    phases: dict[Job, dict[str, float]]  # seconds over the run
+    # Seconds of each phase over the run.
+    phases: dict[Job, dict[str, float]]
     visits: dict[Job, Visit]
 
 
 def run_of(decoded: Decoded) -> Run:
-    """What is kept of a decoding."""
+    """The counts of a decoding."""
     blocks = decoded.blocks
     return Run(
-        len(decoded.tokens), [b.drafted for b in blocks], [b.accepted for b in blocks], decoded.cycles, decoded.seconds
+        tokens=len(decoded.tokens),
+        drafted=[block.drafted for block in blocks],
+        accepted=[block.accepted for block in blocks],
+        cycles=decoded.cycles,
+        seconds=decoded.seconds,
     )
 
 
 def turn_as_json(turn: Turn) -> dict[str, Any]:
     """The JSON form of a turn, so that a stopped run can be carried on."""
-    return {name: [[*job, value] for job, value in jobs.items()] for name, jobs in turn._asdict().items()}
+    parts = turn._asdict().items()
+    return {name: [[*job, value] for job, value in jobs.items()] for name, jobs in parts}
 
 
-def turn_of(found: dict[str, Any]) -> Turn:
+def turn_of(turn: dict[str, Any]) -> Turn:
     """The turn that `turn_as_json` wrote."""
-    jobs = {name: {Job(*entry[:2]): entry[2] for entry in entries} for name, entries in found.items()}
-    return Turn({job: Run(*run) for job, run in jobs["runs"].items()}, jobs["phases"], jobs["visits"])
+    parts = {name: {Job(*entry[:2]): entry[2] for entry in entries} for name, entries in turn.items()}
+    runs = {job: Run(*run) for job, run in parts["runs"].items()}
+    return Turn(runs, parts["phases"], parts["visits"])
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What the scored texts say: mean acceptance per position, hazards at the largest gamma, texts and tokens."""
+    """Acceptance in the scored texts: its mean over positions, and hazards at the largest gamma."""
 
     mean: Estimate
     hazards: list[float]
@@ -76,7 +84,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bytes a second: weights a plain step reads over its time, beside what a copy moves here."""
+    """Bytes a second: of weights that a plain step reads, and of a copy on this machine."""
 
     baseline: float
     copy: float
@@ -84,13 +92,15 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Row:
-    """One gamma: predictions, measurements, and what parts them."""
+    """One gamma: predictions, measurements, and their differences."""
 
     gamma: int
     tau_predicted: Estimate
-    tau_over_positions: float | None  # every position counted alike: biased, shown to show it
+    # tau if every position counted alike: it is biased, and stands here to show that.
+    tau_over_positions: float | None
     tau_measured: Estimate
-    tau_difference: Estimate  # measured - predicted, simultaneous over all gammas of the run
+    # Measured - predicted; the intervals of all gammas of the run hold at once.
+    tau_difference: Estimate
     calls_predicted: float
     calls_measured: int
     tokens: int
@@ -103,18 +113,20 @@ class Row:
     cycle_s_measured: float
     plain_s_predicted: float
     plain_s_measured: float
-    kept_predicted: list[float]  # expected number of blocks that keep 1, 2, ... drafts or more
+    # Number of blocks that accept at least 1, 2, ... drafts, expected and counted.
+    kept_predicted: list[float]
     kept_measured: list[int]
-    phases_s: dict[str, float]  # of a cycle, measured; empty on a GPU, where a clock would slow the loop
+    # Measured phases of a cycle; empty on a GPU, where a clock would slow the loop.
+    phases_s: dict[str, float]
 
     @property
     def error_tau(self) -> float:
-        """The acceptance half of the speedup's error: predicted over measured tau, less 1."""
+        """The part of acceptance in the speedup's error: predicted over measured tau, less 1."""
         return self.tau_predicted.value / self.tau_measured.value - 1
 
     @property
     def error_time(self) -> float:
-        """The time half: what the acceptance half leaves of the speedup's error."""
+        """The part of time in the speedup's error, which acceptance does not explain."""
         return self.speedup_predicted / self.speedup_measured.value / (1 + self.error_tau) - 1
 
     @property
@@ -122,7 +134,8 @@ class Row:
         """Share of a cycle spent outside the two models."""
         if not self.phases_s:
             return None
-        return 1 - (self.phases_s["draft"] + self.phases_s["verify"]) / sum(self.phases_s.values())
+        inside = self.phases_s["draft"] + self.phases_s["verify"]
+        return 1 - inside / sum(self.phases_s.values())
 
 
 @dataclass(frozen=True)
@@ -132,7 +145,8 @@ class Gain:
     gamma: int
     tau_predicted: Estimate
     tau_measured: Estimate
-    tau_difference: Estimate  # measured - predicted, simultaneous with those of the rows
+    # Measured - predicted; this interval holds at once with those of the rows.
+    tau_difference: Estimate
     speed_predicted: float
     speed_measured: Estimate
 
@@ -140,55 +154,66 @@ class Gain:
 Found = Scored | Costs | Bandwidth | Row | Gain
 
 
-def as_json(found: Found) -> dict[str, Any]:
-    """The JSON form of what `compare` yields; see real/results/README.md for the schema."""
-    if isinstance(found, Scored):
-        return asdict(found) | {"mean": {"predicted": found.mean.value, "interval": span_of(found.mean)}}
-    if isinstance(found, (Costs, Bandwidth)):
-        return asdict(found)
+def as_json(result: Found) -> dict[str, Any]:
+    """The JSON form of a result of `compare`; see real/results/README.md for the schema."""
+    if isinstance(result, Scored):
+        mean = {"predicted": result.mean.value, "interval": span_of(result.mean)}
+        return asdict(result) | {"mean": mean}
+    if isinstance(result, (Costs, Bandwidth)):
+        return asdict(result)
+
+    # Rows and gains have the same entry for tau.
     tau = {
-        "predicted": found.tau_predicted.value,
-        "predicted_interval": span_of(found.tau_predicted),
-        "measured": found.tau_measured.value,
-        "interval": span_of(found.tau_measured),
-        "difference_interval": span_of(found.tau_difference),
+        "predicted": result.tau_predicted.value,
+        "predicted_interval": span_of(result.tau_predicted),
+        "measured": result.tau_measured.value,
+        "interval": span_of(result.tau_measured),
+        "difference_interval": span_of(result.tau_difference),
     }
-    if isinstance(found, Gain):
-        speed = found.speed_measured
-        return {
-            "gamma": found.gamma,
-            "tau": tau,
-            "speed": {"predicted": found.speed_predicted, "measured": speed.value, "interval": span_of(speed)},
+    if isinstance(result, Gain):
+        speed = {
+            "predicted": result.speed_predicted,
+            "measured": result.speed_measured.value,
+            "interval": span_of(result.speed_measured),
         }
+        return {"gamma": result.gamma, "tau": tau, "speed": speed}
     return {
-        "gamma": found.gamma,
-        "tau": tau | {"predicted_over_positions": found.tau_over_positions},
-        "target_calls": {"predicted": found.calls_predicted, "measured": found.calls_measured, "tokens": found.tokens},
+        "gamma": result.gamma,
+        "tau": tau | {"predicted_over_positions": result.tau_over_positions},
+        "target_calls": {
+            "predicted": result.calls_predicted,
+            "measured": result.calls_measured,
+            "tokens": result.tokens,
+        },
         "tokens_per_s": {
-            "predicted": found.tokens_per_s_predicted,
-            "measured": found.tokens_per_s_measured.value,
-            "interval": span_of(found.tokens_per_s_measured),
-            "plain_measured": found.plain_tokens_per_s.value,
+            "predicted": result.tokens_per_s_predicted,
+            "measured": result.tokens_per_s_measured.value,
+            "interval": span_of(result.tokens_per_s_measured),
+            "plain_measured": result.plain_tokens_per_s.value,
         },
         "speedup": {
-            "predicted": found.speedup_predicted,
-            "measured": found.speedup_measured.value,
-            "interval": span_of(found.speedup_measured),
-            "error_tau": found.error_tau,
-            "error_time": found.error_time,
+            "predicted": result.speedup_predicted,
+            "measured": result.speedup_measured.value,
+            "interval": span_of(result.speedup_measured),
+            "error_tau": result.error_tau,
+            "error_time": result.error_time,
         },
         "cycle_s": {
-            "predicted": found.cycle_s_predicted,
-            "measured": found.cycle_s_measured,
-            "plain_predicted": found.plain_s_predicted,
-            "plain_measured": found.plain_s_measured,
-            "phases_measured": found.phases_s,
-            "outside_models": found.outside,
+            "predicted": result.cycle_s_predicted,
+            "measured": result.cycle_s_measured,
+            "plain_predicted": result.plain_s_predicted,
+            "plain_measured": result.plain_s_measured,
+            "phases_measured": result.phases_s,
+            "outside_models": result.outside,
         },
-        "blocks_keeping_at_least": {"predicted": found.kept_predicted, "measured": found.kept_measured},
+        "blocks_keeping_at_least": {
+            "predicted": result.kept_predicted,
+            "measured": result.kept_measured,
+        },
     }
 
 
-def span_of(e: Estimate) -> list[float] | None:
-    """The ends of an interval; None where there is none."""
-    return [e.low, e.high] if np.isfinite([e.low, e.high]).all() else None
+def span_of(estimate: Estimate) -> list[float] | None:
+    """The ends of an interval; None where there is no interval."""
+    ends = [estimate.low, estimate.high]
+    return ends if np.isfinite(ends).all() else None

@@ -1,4 +1,4 @@
-"""A comparison measured into its record, by the command and by `real.compare` alike."""
+"""A comparison is measured into its record, for the command and for `real.compare` alike."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ def prepared(
     what: dict[str, Any],
     turns: list[dict[str, Any]],
 ) -> Callable[[Run], None]:
-    """Return what measures a comparison into the record of a run; raise ValueError where it cannot run on the pair.
+    """Return the function that measures a comparison into the record of a run.
 
-    what: the provenance, which says from now on whether the target's chat template is applied. turns: those of an
-    earlier run of the same comparison, which are not measured again.
+    Raise ValueError where it cannot run on the pair.
+
+    what: the provenance, which says from now on whether the target's chat template is applied.
+    turns: those of an earlier run of the same comparison, which are not measured again.
     """
+    # Trees also need texts by which their shapes are chosen.
     what |= prompts.applied(pair.tokenizer)
     ids = prompts.encoded(pair.tokenizer)
     if isinstance(settings, TreeSettings):
@@ -41,8 +44,15 @@ def prepared(
     return partial(measure_chains, pair, ids, settings, turns)
 
 
-def measure_chains(pair: Pair, ids: list[list[int]], settings: Settings, turns: list[dict[str, Any]], run: Run) -> None:
+def measure_chains(
+    pair: Pair,
+    ids: list[list[int]],
+    settings: Settings,
+    turns: list[dict[str, Any]],
+    run: Run,
+) -> None:
     """Measure, and record every turn and row: one rule's record is flat, several have a run each."""
+    # The record before its rows.
     record = run.record
     record["turns"] = turns
     runs: dict[str, dict[str, Any]] = {name: {"rule": name, "pairs": []} for name in settings.rules}
@@ -54,11 +64,21 @@ def measure_chains(pair: Pair, ids: list[list[int]], settings: Settings, turns: 
     finished = [turn_of(turn) for turn in turns]
     step = run.stages(measure.stages(settings, len(ids), len(finished)))
 
-    def keep(turn: Turn) -> None:
+    def save_turn(turn: Turn) -> None:
+        """Save a finished turn."""
         turns.append(turn_as_json(turn))
         run.save()
 
-    for rule, result in measure.compare(pair, ids, settings, step=step, finished=finished, keep=keep):
+    # Each result goes to its place in the record.
+    results = measure.compare(
+        pair,
+        ids,
+        settings,
+        step=step,
+        finished=finished,
+        keep=save_turn,
+    )
+    for rule, result in results:
         if isinstance(result, Scored):
             runs[rule]["acceptance"] = as_json(result)
         elif isinstance(result, Costs):
@@ -71,4 +91,5 @@ def measure_chains(pair: Pair, ids: list[list[int]], settings: Settings, turns: 
         else:
             runs[rule]["pairs"].append(as_json(result))
             run.save()
-    del record["turns"]  # which serve to carry on a run that was stopped
+    # Turns serve to carry on a run that was stopped.
+    del record["turns"]

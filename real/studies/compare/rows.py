@@ -1,21 +1,29 @@
-"""Predictions and measurements of a comparison put together: what the texts say, rows, and what rules gain."""
+"""Predictions and measurements of a comparison put together: acceptance, rows, and rules' gains."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from real.decode.blocks import Score, predict_blocks
 from real.decode.clock import PHASES
 from real.studies import intervals
-from real.studies.compare.record import Gain, Row, Run, Scored
-from real.studies.costs import Costs
+from real.studies.compare.record import Bandwidth, Found, Gain, Job, Row, Run, Scored, Turn
+from real.studies.costs import Costs, costs_of
 from specsim.lengths.blocks import Renewal, text_survival
 from specsim.types import Array
 from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
+
+if TYPE_CHECKING:
+    from real.studies.compare.settings import Settings
+
+# Level at which all intervals of differences hold at once.
+SIMULTANEOUS = 0.99
 
 
 class Text(NamedTuple):
@@ -26,9 +34,10 @@ class Text(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One rule at one gamma: what each text predicts, what each prompt's decoding counted, and the rule's costs.
+    """One rule at one gamma: predictions by text, counts by prompt, and the rule's costs.
 
-    `timed` are the decodings of one prompt at a time, whose seconds count: the same, or those of the first prompts.
+    `timed` are the decodings of one prompt at a time, whose seconds count: the same, or those of
+    the first prompts.
     """
 
     predicted: list[Renewal]
@@ -48,7 +57,7 @@ class Side(NamedTuple):
 
     @property
     def expected(self) -> Array:
-        """Target calls that each scored text stands for."""
+        """Target calls that are expected on each scored text."""
         return np.array([float(r.blocks) for r in self.predicted])
 
     @property
@@ -57,8 +66,54 @@ class Side(NamedTuple):
         return np.array([run.cycle for run in self.timed])
 
 
+def rows_of(
+    texts: list[Text],
+    turns: Sequence[Turn],
+    settings: Settings,
+    weight_bytes: int,
+    copied: float,
+    counted: dict[Job, list[Run]] | None = None,
+) -> Iterator[tuple[str, Found]]:
+    """Yield costs, bandwidth, rows and gains of finished turns and of their prompts' texts.
+
+    With `counted` the texts and the counts are those of all prompts, of which the turns are the
+    first.
+    """
+    # Costs of each rule, and bytes a second of a plain step.
+    plain_job = settings.plain
+    costs = {}
+    for name in settings.rules:
+        visits = {g: [turn.visits[Job(g, name)] for turn in turns] for g in (0, *settings.timed)}
+        costs[name] = costs_of(visits)
+    yield from costs.items()
+    yield plain_job.rule, Bandwidth(weight_bytes / costs[plain_job.rule].cycle(0), copied)
+
+    # Predictions and counts of each job.
+    sides = {}
+    for job in settings.jobs:
+        rule = settings.verifier(job.rule)
+        timed = [turn.runs[job] for turn in turns]
+        sides[job] = Side(
+            [predict_blocks(text.score, job.gamma, rule, ended=text.ended) for text in texts],
+            timed if counted is None else counted[job],
+            timed,
+            costs[job.rule],
+        )
+
+    # Rows, then gains over the first rule; all intervals of differences hold at once.
+    level = 1 - (1 - SIMULTANEOUS) / settings.intervals
+    plain = [turn.runs[plain_job] for turn in turns]
+    for name, g in itertools.product(settings.rules, settings.gammas):
+        job = Job(g, name)
+        seconds = [turn.phases[job] for turn in turns if job in turn.phases]
+        phases = {phase: sum(each[phase] for each in seconds) for phase in PHASES if seconds}
+        yield name, row(g, texts, settings.verifier(name), sides[job], plain, phases, level)
+    for name, g in itertools.product(settings.rules[1:], settings.gammas):
+        yield name, gain(g, sides[Job(g, settings.rules[0])], sides[Job(g, name)], level)
+
+
 def acceptance(texts: list[Text], rule: ModuleType | Stepwise | Raced, gamma: int) -> Scored:
-    """Mean acceptance over positions, and the hazards a decoder with this gamma meets."""
+    """Mean acceptance over positions, and the hazards in the blocks of a decoder with this gamma."""
     lengths = np.array([len(text.score.p) for text in texts])
     sums = np.array([text.score.of(rule).acceptance.sum() for text in texts])
     runs = [predict_blocks(text.score, gamma, rule, ended=text.ended) for text in texts]
@@ -77,34 +132,40 @@ def row(
     level: float,
 ) -> Row:
     """Put prediction and measurement of one rule and gamma together."""
-    text = np.array([len(one.score.p) for one in texts])
-    tokens, blocks, expected, cycles, costs = side.tokens, side.blocks, side.expected, side.cycles, side.costs
-    seconds, plain_seconds = (np.array([run.seconds for run in runs]) for runs in (side.timed, plain))
-    timed_tokens, plain_tokens = (np.array([run.tokens for run in runs]) for runs in (side.timed, plain))
+    # Tokens and target calls: predicted from texts, and counted on prompts.
+    lengths = np.array([len(text.score.p) for text in texts])
+    tokens, blocks, expected = side.tokens, side.blocks, side.expected
+    tau = intervals.ratio(lengths, expected)
+    accepted = np.array([n for run in side.runs for n in run.accepted])
+    difference = intervals.jackknife(
+        (tokens, blocks, lengths, expected),
+        lambda tokens, blocks, lengths, expected: tokens / blocks - lengths / expected,
+        level=level,
+    )
+
+    # Seconds: predicted from costs, and measured in the decodings that were timed.
+    cycle, plain_step = side.costs.cycle(gamma), side.costs.cycle(0)
+    cycles, steps = side.cycles, np.array([run.cycle for run in plain])
+    seconds, plain_seconds = (np.array([r.seconds for r in runs]) for runs in (side.timed, plain))
+    timed_tokens, plain_tokens = (np.array([r.tokens for r in runs]) for runs in (side.timed, plain))
     timed_blocks = sum(len(run.accepted) for run in side.timed)
-    tau = intervals.ratio(text, expected)
-    cycle = costs.cycle(gamma)
-    steps = np.array([run.cycle for run in plain])
-    accepted = np.array([kept for run in side.runs for kept in run.accepted])
     return Row(
         gamma=gamma,
         tau_predicted=tau,
-        tau_over_positions=over_positions([one.score for one in texts], rule, gamma),
+        tau_over_positions=over_positions([text.score for text in texts], rule, gamma),
         tau_measured=intervals.ratio(tokens, blocks),
-        tau_difference=intervals.jackknife(
-            (tokens, blocks, text, expected), lambda a, b, c, d: a / b - c / d, level=level
-        ),
+        tau_difference=difference,
         calls_predicted=float(tokens.sum()) / tau.value,
         calls_measured=int(blocks.sum()),
         tokens=int(tokens.sum()),
         tokens_per_s_predicted=tau.value / cycle,
         tokens_per_s_measured=intervals.ratio(timed_tokens, seconds),
         plain_tokens_per_s=intervals.ratio(plain_tokens, plain_seconds),
-        speedup_predicted=tau.value * costs.cycle(0) / cycle,
+        speedup_predicted=tau.value * plain_step / cycle,
         speedup_measured=measured_speedup(tokens, blocks, steps, cycles),
         cycle_s_predicted=cycle,
         cycle_s_measured=float(np.median(cycles)),
-        plain_s_predicted=costs.cycle(0),
+        plain_s_predicted=plain_step,
         plain_s_measured=float(np.median(steps)),
         kept_predicted=sum(r.hazards * r.tried for r in side.predicted).tolist(),
         kept_measured=[int((accepted >= n).sum()) for n in range(1, gamma + 1)],
@@ -113,47 +174,67 @@ def row(
 
 
 def measured_speedup(tokens: Array, blocks: Array, steps: Array, cycles: Array) -> intervals.Estimate:
-    """Return tau times a plain step over a cycle; times are of the same prompts, or of the first ones alone."""
+    """Return tau times a plain step over a cycle.
+
+    Times are of the same prompts, or of the first ones alone.
+    """
     if len(steps) == len(tokens):
         return intervals.speedup(tokens, blocks, steps, cycles)
     return intervals.speedup_apart(tokens, blocks, steps, cycles)
 
 
 def gain(gamma: int, base: Side, side: Side, level: float) -> Gain:
-    """What a rule has over the first one at this gamma: ratios, prompt paired with prompt."""
+    """The gain of a rule over the first one at this gamma: ratios, prompt paired with prompt."""
+    # Whole numbers by prompt, from which ratios of sums are formed.
     counts = side.tokens, base.tokens, side.blocks, base.blocks
 
-    def kept(new: Array, old: Array, calls: Array, old_calls: Array) -> Array:
-        return new * old_calls / (calls * old)  # whole numbers: equal runs give exactly 1
+    def tau_ratio(new: Array, old: Array, calls: Array, old_calls: Array) -> Array:
+        """Ratio of tau from sums of tokens and target calls.
+
+        The products are of whole numbers, so that equal runs give exactly 1.
+        """
+        return new * old_calls / (calls * old)
+
+    def measured_tau(*counts: Array) -> Array:
+        """Ratio of tau of each resample."""
+        return tau_ratio(*(count.sum(-1) for count in counts))
+
+    def measured_speed(*data: Array) -> Array:
+        """Ratio of tokens a second of each resample."""
+        base_cycle, cycle = (np.median(seconds, axis=-1) for seconds in data[4:])
+        return measured_tau(*data[:4]) * base_cycle / cycle
 
     predicted = intervals.ratio(base.expected, side.expected)
     return Gain(
         gamma=gamma,
         tau_predicted=predicted,
-        tau_measured=intervals.bootstrap(counts, lambda *data: kept(*(d.sum(-1) for d in data))),
+        tau_measured=intervals.bootstrap(counts, measured_tau),
         tau_difference=intervals.jackknife(
             (*counts, base.expected, side.expected),
-            lambda *sums: kept(*sums[:4]) - sums[4] / sums[5],
+            lambda *sums: tau_ratio(*sums[:4]) - sums[4] / sums[5],
             level=level,
         ),
         speed_predicted=predicted.value * base.costs.cycle(gamma) / side.costs.cycle(gamma),
         speed_measured=intervals.bootstrap(
             (*counts, base.cycles, side.cycles),
-            lambda *data: (
-                kept(*(d.sum(-1) for d in data[:4])) * np.median(data[4], axis=-1) / np.median(data[5], axis=-1)
-            ),
+            measured_speed,
         ),
     )
 
 
-def over_positions(scores: list[Score], rule: ModuleType | Stepwise | Raced, gamma: int) -> float | None:
-    """tau if a block started at every position equally often: what averaging acceptance amounts to.
+def over_positions(
+    scores: list[Score],
+    rule: ModuleType | Stepwise | Raced,
+    gamma: int,
+) -> float | None:
+    """tau if a block started at every position equally often, as averaging acceptance assumes.
 
     None where every text is shorter than a block.
     """
-    totals, positions = 0.0, 0
-    for s in scores:
-        survival = text_survival(rule.survival, s.of(rule).posterior, gamma)
-        full = survival[: max(len(survival) - gamma + 1, 0)]  # windows that end inside the text
-        totals, positions = totals + float(full.sum()), positions + len(full)
-    return 1 + totals / positions if positions else None
+    total, positions = 0.0, 0
+    for score in scores:
+        survival = text_survival(rule.survival, score.of(rule).posterior, gamma)
+        # Blocks that end inside the text.
+        full = survival[: max(len(survival) - gamma + 1, 0)]
+        total, positions = total + float(full.sum()), positions + len(full)
+    return 1 + total / positions if positions else None

@@ -1,4 +1,4 @@
-"""What a person sees of several chain rules compared in one run: tables, a plot, and the JSON record."""
+"""The tables and the plot of several chain rules compared in one run, from their record."""
 
 from __future__ import annotations
 
@@ -15,36 +15,47 @@ from specsim.report import figure as pictures
 from specsim.report.text import aligned
 
 SCHEMA = "specsim-chains/1"
-OFF = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1}  # of filters: what changes nothing
+# Values of filters that change nothing.
+OFF = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1}
+# Colours of the plot; red and green look alike to many readers.
 COLOURS = ("C0", "C1", "C4", "black", "C5", "C9", "C6", "C7")
-OFFSET = 0.12  # of a gamma: two bars at one place cannot be read
+# Shift of a measurement from its gamma: two bars at one place cannot be read.
+OFFSET = 0.12
 
 
 def columns(record: dict[str, Any], what: str) -> list[list[str]]:
-    """Cells of a table, headings first: tau, or speedup, of each rule by gamma, and what the later rules gain."""
-    runs, gains = record["runs"], record["gains"]
-    by = {(run["rule"], row["gamma"]): row[what] for run in runs for row in run["pairs"]}
-    won = {(g["rule"], g["gamma"]): g["tau" if what == "tau" else "speed"] for g in gains}
-    head, form = ["gamma"], ".3f" if what == "tau" else ".2f"
+    """Cells of a table, headings first: tau, or speedup, of each rule by gamma, and rules' gains."""
+    # Entries by rule and gamma; only tau has a column for the difference.
+    runs, has_difference = record["runs"], what == "tau"
+    gain_key, form = ("tau", ".3f") if has_difference else ("speed", ".2f")
+    entries = {(run["rule"], row["gamma"]): row[what] for run in runs for row in run["pairs"]}
+    gains_by = {(gain["rule"], gain["gamma"]): gain[gain_key] for gain in record["gains"]}
+
+    # The headings.
+    head = ["gamma"]
     for run in runs:
-        head += [f"{run['rule']}: {what} predicted", "measured", *(["difference"] if what == "tau" else [])]
+        head += [f"{run['rule']}: {what} predicted", "measured"]
+        head += ["difference"] if has_difference else []
     for run in runs[1:]:
         head += [f"{run['rule']} over {runs[0]['rule']}: predicted", "measured"]
+
+    # A line for each gamma.
     lines = [head]
     for row in runs[0]["pairs"]:
         cells = [str(row["gamma"])]
         for run in runs:
-            entry = by.get((run["rule"], row["gamma"]))
+            entry = entries.get((run["rule"], row["gamma"]))
             cells += _pair(entry, form)
-            if what == "tau":
+            if has_difference:
                 cells.append(report.bracket(entry and entry["difference_interval"], "+.3f"))
         for run in runs[1:]:
-            cells += _pair(_less_one(won.get((run["rule"], row["gamma"]))), "+.1%")
+            cells += _pair(_less_one(gains_by.get((run["rule"], row["gamma"]))), "+.1%")
         lines.append(cells)
     return lines
 
 
 def _pair(entry: dict[str, Any] | None, form: str) -> list[str]:
+    """The predicted number, and the measured one with its interval; both empty without an entry."""
     if entry is None:
         return ["", ""]
     interval = report.bracket(entry["interval"], form)
@@ -52,45 +63,50 @@ def _pair(entry: dict[str, Any] | None, form: str) -> list[str]:
 
 
 def _less_one(entry: dict[str, Any] | None) -> dict[str, Any] | None:
+    """An entry of ratios as one of gains: every number less 1."""
     if entry is None:
         return None
     interval = entry["interval"] and [end - 1 for end in entry["interval"]]
-    return {"predicted": entry["predicted"] - 1, "measured": entry["measured"] - 1, "interval": interval}
+    predicted, measured = entry["predicted"] - 1, entry["measured"] - 1
+    return {"predicted": predicted, "measured": measured, "interval": interval}
 
 
 def missed(record: dict[str, Any]) -> list[str]:
-    """Which differences of measured and predicted tau, or gain in tau, have a simultaneous interval without 0."""
-    found = [(run["rule"], row) for run in record["runs"] for row in run["pairs"]]
-    found += [(f"gain of {row['rule']}", row) for row in record["gains"]]
+    """The differences of measured and predicted tau, or gain, whose simultaneous interval lacks 0."""
+    rows = [(run["rule"], row) for run in record["runs"] for row in run["pairs"]]
+    rows += [(f"gain of {row['rule']}", row) for row in record["gains"]]
     return [
         f"{name}, gamma {row['gamma']}"
-        for name, row in found
+        for name, row in rows
         if row["tau"]["difference_interval"] and not _holds(row["tau"]["difference_interval"], 0)
     ]
 
 
 def _holds(interval: list[float], value: float) -> bool:
+    """Whether a value lies in an interval."""
     return interval[0] <= value <= interval[1]
 
 
 def verdict(record: dict[str, Any]) -> str:
-    """Whether the predictions of tau stand, over all intervals at once; and the same for the plain 95 % ones."""
+    """Sentences on how many predictions of tau hold, within simultaneous intervals and within 95 %."""
     rows = [row["tau"] for run in record["runs"] for row in run["pairs"] if row["tau"]["interval"]]
     if not rows:
         return "one prompt: no intervals"
     out, number = missed(record), len(rows) + len(record["gains"])
     alone = sum(not _holds(tau["interval"], tau["predicted"]) for tau in rows)
+    exceptions = f", all but {'; '.join(out)}" if out else ""
     return (
         f"{number - len(out)} of {number} differences between measured and predicted (tau of each rule, and gains) "
         "hold 0 within intervals that hold all at once at 99 % (Bonferroni; 99 % each would leave out "
-        f"{0.01 * number:.2f} on average)" + (f", all but {'; '.join(out)}" if out else "") + f". {alone} of "
+        f"{0.01 * number:.2f} on average){exceptions}. {alone} of "
         f"{len(rows)} predictions lie outside the 95 % interval of what was measured, where "
         f"{0.05 * len(rows):.1f} would on average if they had no sampling error; they, too, come from sampled texts"
     )
 
 
 def table(record: dict[str, Any], *, wide: bool = False) -> Group:
-    """The answer for the rule that is fastest, a table for each rule, what later rules gain, and the verdict."""
+    """The answer for the fastest rule, a table for each rule, the gains, and the verdict."""
+    # Sentences on the fastest rule and on the run.
     runs = [run for run in record["runs"] if run["pairs"]]
     fastest = max(runs, key=lambda run: max(float(row["speedup"]["measured"]) for row in run["pairs"]))
     parts = [
@@ -99,16 +115,17 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
         answer.rounded(record["provenance"]),
         answer.restless(runs),
     ]
+
+    # Tables, and sentences below them.
     for run in runs:
         lines = answer.wide_pairs(run["pairs"]) if wide else answer.pairs(run["pairs"])
         parts.append(f"\n{run['rule']}\n{lines}")
-    return shown(
-        *parts, *gains(record), "", answer.closing(record | {"pairs": runs[0]["pairs"]}), verdict(record) + "."
-    )
+    closing = answer.closing(record | {"pairs": runs[0]["pairs"]})
+    return shown(*parts, *gains(record), "", closing, f"{verdict(record)}.")
 
 
 def gains(record: dict[str, Any]) -> list[str]:
-    """What each later rule has over the first one, in tau and in tokens per second: a table for each."""
+    """The gains of each later rule over the first, in tau and in tokens a second: a table a rule."""
     head, first = ["gamma", "tau, %\npredicted", "\nmeasured", "speed, %\npredicted", "\nmeasured"], record["runs"][0]
     tables = []
     for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
@@ -122,22 +139,24 @@ def gains(record: dict[str, Any]) -> list[str]:
 
 
 def _percent(entry: dict[str, Any]) -> list[str]:
-    """Predicted and measured, of a ratio."""
+    """Predicted and measured gain of a ratio, in percent."""
     low_high = entry["interval"] and [100 * (end - 1) for end in entry["interval"]]
     measured = f"{100 * (entry['measured'] - 1):+.1f} {report.bracket(low_high, '+.1f')}".rstrip()
     return [f"{100 * (entry['predicted'] - 1):+.1f}", measured]
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """Markdown of a record: both tables, the verdict, what it was run on, and its plot."""
+    """Markdown of a record: both tables, the verdict, models and machine, and its plot."""
+    # A table of tau and one of speedup, then the settings.
     what, text = record["provenance"], []
     for name in ("tau", "speedup"):
         head, *lines = columns(record, name)
         text += [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
-    said = what["warping"]
-    filters = ", ".join(f"{name} {said[name]:g}" for name, off in OFF.items() if said[name] != off)
+    warping = what["warping"]
+    used = [f"{name} {warping[name]:g}" for name, off in OFF.items() if warping[name] != off]
+    filters = ", ".join(used)
     text += [
-        f"Target: {report.target_name(what)}; temperature {said['temperature']:g}, {filters or 'no filters'}; "
+        f"Target: {report.target_name(what)}; temperature {warping['temperature']:g}, {filters or 'no filters'}; "
         f"{what['prompts']} prompts, up to {what['max_tokens']} tokens each. {verdict(record)}. "
         f"Cycles timed at {report.timed(what, record['runs'][0]['pairs'])}. {report.made_by(record)}",
         "",
@@ -147,31 +166,39 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
-    """PNG: tau of every rule, and gains over the first one; predictions as lines, measurements with 95 % intervals."""
+    """Write a PNG: tau of every rule, and gains over the first one.
+
+    Predictions are lines, measurements have 95 % intervals.
+    """
     write_bytes(path, pictures.as_png(drawn(record)))
 
 
 def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`; bars of one gamma stand side by side."""
+    # The panel, rows, key and name of each curve.
     figure, (left, right) = pictures.figure(11, 4, 2)
     first = record["runs"][0]["rule"]
     shown = [(left, run["pairs"], "tau", run["rule"]) for run in record["runs"]]
     for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
         rows = [gain for gain in record["gains"] if gain["rule"] == rule]
         shown += [(right, rows, what, f"{rule}, {what}") for what in ("tau", "speed")]
+
+    # Predictions as a line, measurements beside it.
     for i, (axis, rows, what, name) in enumerate(shown):
         gammas, entries = np.array([row["gamma"] for row in rows]), [row[what] for row in rows]
-        # Red and green look alike to many readers.
         colour = COLOURS[i % len(COLOURS)]
         look = {"color": colour, "markersize": 4}
         axis.plot(gammas, [e["predicted"] for e in entries], ("-", "--")[i % 2], color=colour, label=name)
         values, aside = [e["measured"] for e in entries], gammas + (OFFSET, -OFFSET)[i % 2]
         axis.errorbar(aside, values, report.bars(entries), fmt="os"[i % 2], capsize=2, alpha=0.7, **look)
+
+    # Titles, axes and legends.
     left.set(title="tau (tokens per target call)")
     right.set(title=f"gain over {first}")
     right.yaxis.set_major_formatter(lambda ratio, _: f"{ratio - 1:+.0%}")
     right.axhline(1, color="black", linewidth=0.8)
-    for axis in (left, right):  # a run that was stopped may have no gains, and then no legend
+    # A run that was stopped may have no gains, and then no legend.
+    for axis in (left, right):
         axis.set(xlabel="gamma (drafts per block)")
         pictures.whole_ticks(axis.xaxis)
         axis.grid(alpha=0.3)

@@ -1,4 +1,4 @@
-"""What `compare` runs, checked before torch is loaded."""
+"""The settings of `compare`, checked before torch is loaded."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from specsim.verify.stepwise import Stepwise
 
 @dataclass(frozen=True)
 class Settings:
-    """What `compare` runs: gammas, those timed (None: all of them), tokens per text, sampling, rules, seed, parameters.
+    """The settings of `compare`: lengths, tokens per text, warping, rules, seed, parameters.
 
-    `params` are words as epsilon=0.2, each for every rule that has the parameter. `timed_prompts` is how many prompts
-    are decoded one by one and timed; all prompts are then decoded in one batch besides, for tau. None times all.
+    `calibrated` are the lengths whose cycles are timed (None: all of them). `params` are words as
+    epsilon=0.2, each for every rule that has the parameter. `timed_prompts` is how many prompts are
+    decoded one by one and timed; all prompts are then decoded in one batch besides, for tau. None
+    times all.
     """
 
     gammas: tuple[int, ...] = tuple(range(1, 9))
@@ -38,6 +40,7 @@ class Settings:
     _verifiers: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # Lengths.
         for name, lengths in (("gammas", self.gammas), ("calibrated", self.timed)):
             for gamma in lengths:
                 check.integer(gamma, name, 1)
@@ -45,6 +48,8 @@ class Settings:
                 raise ValueError(f"{name} is empty: give at least one speculation length")
             if len(set(lengths)) < len(lengths):
                 raise ValueError(f"{name} {', '.join(map(str, lengths))} names a length twice")
+
+        # Rules, tokens, prompts and the seed.
         if not self.rules or len(set(self.rules)) < len(self.rules):
             raise ValueError(f"rules {', '.join(self.rules)!r}: give at least one, and none twice")
         check.integer(self.max_tokens, "max_tokens", 1)
@@ -55,17 +60,23 @@ class Settings:
         check.integer(self.seed, "seed", 0)
         if self.seed >= 1 << 63:
             raise ValueError(f"seed must be below 2^63, got {self.seed}")
+
+        # A verifier for each rule with its parameters; no word may be left over.
+        known: set[str] = set()
         for rule in self.rules:
-            own = own_params(rule, self.params)
-            self._verifiers[rule] = decoding_rule(rule, own)
-            require_lossless(rule, temperature=self.warping.temperature, params=own)
-        taken = {name for rule in self.rules for name in own_params(rule, self.params)}
+            params = params_of(rule, self.params)
+            known |= params.keys()
+            self._verifiers[rule] = decoding_rule(rule, params)
+            require_lossless(rule, temperature=self.warping.temperature, params=params)
         for word in self.params:
-            if word.partition("=")[0] not in taken:
+            if word.partition("=")[0] not in known:
                 raise ValueError(f"param {word!r} is a parameter of none of the rules {', '.join(self.rules)}")
 
     def verifier(self, rule: str) -> ModuleType | Stepwise | Raced:
-        """What runs in the decode loop under the name of a rule: the same object each time."""
+        """The object that runs in the decode loop under the name of a rule.
+
+        Each time the same one.
+        """
         return self._verifiers[rule]  # type: ignore[no-any-return]
 
     @property
@@ -89,18 +100,22 @@ class Settings:
 
     @property
     def plain(self) -> Job:
-        """Plain decoding; no rule has a say in it."""
+        """Plain decoding, in which no rule takes part."""
         return Job(0, self.rules[0])
 
     @property
     def intervals(self) -> int:
-        """How many intervals of measured less predicted hold at once: of each rule's tau, and of gains in tau."""
+        """How many intervals of measured less predicted hold at once.
+
+        There is one for each rule's tau, and one for each gain in tau.
+        """
         return len(self.gammas) * (2 * len(self.rules) - 1)
 
 
-def own_params(rule: str, words: Sequence[str]) -> dict[str, Any]:
-    """The parameters among these words that a rule has."""
-    found = decoding_rule(rule)
-    module = found[0] if isinstance(found, (Stepwise, Raced)) else found
-    mine = [word for word in words if "=" not in word or word.partition("=")[0] in discover.parameters(module)]
-    return parsed_params(module, mine)
+def params_of(rule: str, words: Sequence[str]) -> dict[str, Any]:
+    """The parameters among these words that a rule has; a word without "=" is refused."""
+    verifier = decoding_rule(rule)
+    module = verifier[0] if isinstance(verifier, (Stepwise, Raced)) else verifier
+    names = discover.parameters(module)
+    of_rule = [word for word in words if "=" not in word or word.partition("=")[0] in names]
+    return parsed_params(module, of_rule)

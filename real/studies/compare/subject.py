@@ -1,22 +1,23 @@
-"""What a comparison runs on, as its provenance: models, texts, settings, machine."""
+"""The provenance of a comparison: models, texts, settings, machine."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from real.studies.compare import report
+from real.studies import provenance
 from real.studies.compare.settings import Settings
 from real.studies.compare.tree_settings import TreeSettings
 from real.studies.prompting import Prompts
 
-# Prompts at most that the shapes of trees are chosen by.
+# Most prompts by which the shapes of trees are chosen.
 SPARE = 16
 
 
 class Subject(NamedTuple):
-    """The models of a comparison, and how they run: the options of these names of `specsim-real compare`.
+    """The models of a comparison, and how they run.
 
-    target and draft are "" for the bundled pair; widen counts millions of parameters, 0 for the target as it is.
+    The fields are options of `specsim-real compare`. target and draft are "" for the bundled pair;
+    widen counts millions of parameters, 0 for the target as it is.
     """
 
     target: str
@@ -29,9 +30,10 @@ class Subject(NamedTuple):
 
 
 def spare_prompts(prompts: Prompts, settings: Settings | TreeSettings) -> tuple[list[str], int]:
-    """Return the prompts that shapes of trees are chosen by, if any are to be found, and the place of the first.
+    """Return the prompts by which shapes of trees are chosen, and the number of the first.
 
-    They stand after those that are decoded after; where there are no more, the same ones serve, from place 0.
+    They are the prompts behind those that are decoded after; where there are no more, the same
+    ones serve, from number 0. Without a shape to choose there are none.
     """
     first = prompts.count if prompts.count < len(prompts.every) else 0
     if isinstance(settings, TreeSettings) and settings.shapes_wanted:
@@ -40,14 +42,21 @@ def spare_prompts(prompts: Prompts, settings: Settings | TreeSettings) -> tuple[
 
 
 def provenance_of(
-    subject: Subject, settings: Settings | TreeSettings, prompts: Prompts, command: str
+    subject: Subject,
+    settings: Settings | TreeSettings,
+    prompts: Prompts,
+    command: str,
 ) -> dict[str, Any]:
-    """Return what a record says of its run: another comparison has another one, but for date and command."""
-    what = report.provenance(
+    """Return the provenance of a run: comparisons that differ in more than date and command differ.
+
+    A record is carried on only by a run with the same one.
+    """
+    # Entries of every comparison.
+    what = provenance.provenance(
         command=command,
         target=subject.target or "bundled",
         draft=subject.draft or "bundled",
-        weights=[report.weights(subject.target), report.weights(subject.draft)],
+        weights=[provenance.weights(subject.target), provenance.weights(subject.draft)],
         device=subject.device,
         dtype=subject.dtype,
         threads=subject.threads,
@@ -55,18 +64,22 @@ def provenance_of(
         rule=",".join(settings.rules),
         warping=vars(settings.warping),
         prompts=len(prompts.texts),
-        prompts_digest=report.digest(prompts.texts),
+        prompts_digest=provenance.digest(prompts.texts),
         max_tokens=settings.max_tokens,
         widened_to_millions=subject.widen or None,
     )
     what |= prompts.asked
     if subject.weights:
         what["target_weights"] = subject.weights
+
+    # Entries of chains, then those of trees.
     if isinstance(settings, Settings):
         what |= {"gammas": settings.gammas, "calibrated": settings.timed}
         if settings.timed_prompts is not None:
             what["timed_prompts"] = settings.timed_prompts
         return what | ({"params": list(settings.params)} if settings.params else {})
-    what |= {"trees": list(settings.trees), "scheme": settings.scheme, "chains": list(settings.gammas)}
+    what["trees"] = list(settings.trees)
+    what |= {"scheme": settings.scheme, "chains": list(settings.gammas)}
     what["shape_texts"] = len(spare_prompts(prompts, settings)[0])
-    return what | {name: value for name in ("step", "draws") if (value := getattr(settings, name)) is not None}
+    optional = {"step": settings.step, "draws": settings.draws}
+    return what | {name: value for name, value in optional.items() if value is not None}

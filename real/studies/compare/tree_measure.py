@@ -1,10 +1,10 @@
-"""Trees beside chains: what each is predicted to do along texts of the target, then what it does in the decode loop.
+"""Trees beside chains: tau and speedup are predicted along texts of the target, then measured.
 
-As `real.studies.compare.measure`, with another line for every tree and rule. Tokenwise walks, traversal of siblings
-without replacement and lifted step rules are predicted by the law of their blocks given the text; of other tree rules
-none is known, and nothing is predicted. Shapes for a number of nodes are chosen by acceptance by rank on other texts
-than those that are reported. Every pass that is used is timed: t(m) of a chain of m - 1 drafts or of a tree of m - 1
-nodes.
+It works as `real.studies.compare.measure`, with a line for every tree and rule. Tokenwise walks,
+traversal of siblings without replacement and lifted step rules are predicted by the law of their
+blocks given the text; of other tree rules none is known, and nothing is predicted. Shapes for a
+number of nodes are chosen by acceptance by rank on other texts than those that are reported. Every
+pass that is used is timed: t(m) of a chain of m - 1 drafts or of a tree of m - 1 nodes.
 """
 
 from __future__ import annotations
@@ -22,24 +22,37 @@ from real.decode.score import laws
 from real.decode.tree_plan import check_trees
 from real.pair import Pair
 from real.studies.calibrate import Calibration
-from real.studies.compare.measure import check_prompts
+from real.studies.compare.measure import check_prompts, ends_of
 from real.studies.compare.record import Job, Turn, run_of
 from real.studies.compare.tree_settings import CHAIN, PLAIN, TreeSettings
-from real.studies.compare.tree_shapes import RANKS, Entry, Text, call_samples, has_calls, is_walk, mean_ranks
+from real.studies.compare.tree_shapes import (
+    RANKS,
+    Entry,
+    Text,
+    call_samples,
+    has_calls,
+    is_walk,
+    mean_ranks,
+)
 from specsim.base.arrays import at, overlap
 from specsim.lengths import tree_texts
 from specsim.verify.lookup import chain_rule
 
-WRITE, MEASURE, SHAPE = 0, 1, 2  # streams of randomness; those of decoding are odd, and shapes have texts of their own
+# Streams of randomness; those of decoding are odd, and shapes have texts of their own.
+WRITE, MEASURE, SHAPE = 0, 1, 2
 
 
 def check_models(
-    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, ranks: Sequence[float] | None = None
+    pair: Pair,
+    prompts: Sequence[list[int]],
+    settings: TreeSettings,
+    ranks: Sequence[float] | None = None,
 ) -> None:
-    """ValueError where a prompt, a tree or a chain cannot run on these models, before anything is computed."""
+    """Refuse a prompt, tree or chain that cannot run on these models, before anything is computed."""
     check_prompts(pair, prompts, settings.max_tokens)
     context = min(pair.target.context, pair.draft.context)
-    for name, nodes in [(f"tree {a.name}", a.nodes) for a in settings.asked] + [("a chain", max(settings.gammas))]:
+    sizes = [(f"tree {option.name}", option.nodes) for option in settings.tree_options]
+    for name, nodes in [*sizes, ("a chain", max(settings.gammas))]:
         if nodes + 2 > context:
             raise ValueError(f"{name} needs passes over {nodes + 1} tokens; the models have a context of {context}")
     for entry in settings.entries(ranks):
@@ -48,9 +61,13 @@ def check_models(
 
 
 def shape_ranks(
-    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, first: int, step: Callable[[str], None]
+    pair: Pair,
+    prompts: Sequence[list[int]],
+    settings: TreeSettings,
+    first: int,
+    step: Callable[[str], None],
 ) -> list[float]:
-    """Acceptance by rank along texts that are not reported, written after prompts with these numbers."""
+    """Acceptance by rank along texts that are not reported, after prompts numbered from `first`."""
     vocab = pair.target.vocab_size
     texts, most = [], min(RANKS, vocab, settings.warping.top_k or vocab)
     for i, prompt in enumerate(prompts, first):
@@ -68,33 +85,42 @@ def scored(
     most: int,
     shapes: Iterable[tuple[int, ...]] = (),
 ) -> Text:
-    """Let the target write a text after a prompt; score it by ranks, `most` of them, and by calls in trees."""
-    end = pair.tokenizer.eos_token_id
-    uniforms, stop = keyed(settings.seed, (i << 20) + stream), frozenset() if end is None else frozenset([end])
-    written = decode(
+    """Let the target write a text after a prompt, and score it.
+
+    It is scored for chains, by ranks (`most` of them), and by calls in trees of these shapes.
+    """
+    # The text, and its score for chains.
+    tokens = decode(
         pair.target,
         None,
         prompt,
         max_tokens=settings.max_tokens,
         gamma=0,
-        uniforms=uniforms,
+        uniforms=keyed(settings.seed, (i << 20) + stream),
         warping=settings.warping,
-        stop=stop,
+        stop=ends_of(pair),
         kept=pair.kept,
     ).tokens
-    p, q = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, prompt, written, settings.warping))
-    y = np.array(written)
-    score, ended = Score(at(p, y), at(q, y), overlap(p, q)), len(written) < settings.max_tokens
-    p, q = (w / w.sum(axis=-1, keepdims=True) for w in (p, q))  # float32 rows sum to 1 but for rounding
+    both = laws(pair.target, pair.draft, prompt, tokens, settings.warping)
+    p, q = (np.asarray(law.double().cpu()) for law in both)
+    y = np.array(tokens)
+    score, ended = Score(at(p, y), at(q, y), overlap(p, q)), len(tokens) < settings.max_tokens
+
+    # Trees need laws that add up to 1 in float64: float32 rows do so but for rounding.
+    p, q = (law / law.sum(axis=-1, keepdims=True) for law in (p, q))
     ranks = np.zeros((1, len(y), 0))
     if settings.scheme in tree_texts.STEPS:
         ranks = tree_texts.acceptance_by_rank(p, q, y, most, scheme=settings.scheme, seed=i)
-    found = {shape: call_samples(settings.scheme, p, q, y, shape, i, settings.step) for shape in shapes}
-    return Text(score, ended, ranks, found)
+    calls = {shape: call_samples(settings.scheme, p, q, y, shape, i, settings.step) for shape in shapes}
+    return Text(score, ended, ranks, calls)
 
 
 def write_and_score(
-    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, entries: list[Entry], step: Callable[[str], None]
+    pair: Pair,
+    prompts: Sequence[list[int]],
+    settings: TreeSettings,
+    entries: list[Entry],
+    step: Callable[[str], None],
 ) -> list[Text]:
     """The texts that predictions come from: one after each prompt, the same as for chains alone."""
     walks = [entry.verifier.most for entry in entries if entry.is_tree and is_walk(entry.verifier)]
@@ -114,19 +140,28 @@ def take_turns(
     first: int,
     step: Callable[[str], None],
 ) -> Iterator[Turn]:
-    """Decode each prompt, from the `first` on, plainly and with every entry, and time each pass beside it."""
+    """Decode each prompt, from the `first` on, plainly and with every entry.
+
+    Time each pass beside.
+    """
+    # Every other prompt takes the entries in the reverse order.
     calibrations = _calibrations(pair, prompts, settings, entries)
     order: list[Entry | None] = [None, *entries]
-    kept = Kept(len(order))  # what a prompt has captured serves the next one
+    # What a prompt has captured serves the next one.
+    kept = Kept(len(order))
     for i in range(first, len(prompts)):
         turn = Turn({}, {}, {})
         for entry in order if i % 2 else reversed(order):
-            job, length = (PLAIN, 0) if entry is None else (entry.job, entry.length)
+            job, length, verifier, stage = PLAIN, 0, chain_rule(CHAIN), "plain decoding"
+            if entry is not None:
+                job, length, verifier = entry.job, entry.length, entry.verifier
+                stage = f"{entry.name}, {entry.rule}"
             turn.visits[job] = calibrations[job].visit(length)
-            step("plain decoding" if entry is None else f"{entry.name}, {entry.rule}")
+
+            # Phases are timed on a CPU alone, and plain decoding has none.
+            step(stage)
             clock = Clock(pair.target.device)
             on_clock = length and pair.target.device.type == "cpu"
-            end = pair.tokenizer.eos_token_id
             decoded = decode(
                 pair.target,
                 pair.draft if length else None,
@@ -135,8 +170,8 @@ def take_turns(
                 gamma=length,
                 uniforms=keyed(settings.seed, (i << 20) + 2 * job.gamma + MEASURE),
                 warping=settings.warping,
-                stop=frozenset() if end is None else frozenset([end]),
-                rule=chain_rule(CHAIN) if entry is None else entry.verifier,
+                stop=ends_of(pair),
+                rule=verifier,
                 mark=clock.mark if on_clock else silent,
                 kept=kept,
             )
@@ -147,15 +182,20 @@ def take_turns(
 
 
 def _calibrations(
-    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, entries: list[Entry]
+    pair: Pair,
+    prompts: Sequence[list[int]],
+    settings: TreeSettings,
+    entries: list[Entry],
 ) -> dict[Job, Calibration]:
-    """What times each entry, after a text of the length that decoding has halfway."""
+    """The calibration of each entry, after a text of the length that decoding has halfway."""
+    # The text: the prompt of median length, repeated.
     middle = sorted(prompts, key=len)[len(prompts) // 2]
     half, longest = settings.max_tokens // 2, max(entry.nodes for entry in entries)
     room = min(pair.target.context, pair.draft.context) - longest - 1
     text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
 
     def timed(verifier: Any, lengths: Sequence[int]) -> Calibration:
+        """A calibration of a verifier at these lengths."""
         return Calibration(
             pair.target,
             pair.draft,
@@ -166,7 +206,10 @@ def _calibrations(
             max_tokens=max(settings.max_tokens - half, max(lengths) + 1),
         )
 
+    # Chains share one, and each tree has its own.
     chains = timed(chain_rule(CHAIN), [entry.length for entry in entries if not entry.is_tree])
-    return {PLAIN: chains} | {
-        entry.job: timed(entry.verifier, [entry.length]) if entry.is_tree else chains for entry in entries
-    }
+    calibrations = {PLAIN: chains}
+    for entry in entries:
+        is_tree = entry.is_tree
+        calibrations[entry.job] = timed(entry.verifier, [entry.length]) if is_tree else chains
+    return calibrations

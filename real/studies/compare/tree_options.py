@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 
-def check_options(tree: list[str] | None, **given: str) -> None:
-    """ValueError for an option of chains beside trees, or of trees without one."""
-    wrong, remedy = ["scheme", "chains", "step", "draws"], "is for trees: give --tree, too"
+def check_options(tree: list[str] | None, **options: str) -> None:
+    """Refuse an option of chains beside trees, or of trees without one.
+
+    "" is an option not given.
+    """
+    refused, remedy = ["scheme", "chains", "step", "draws"], "is for trees: give --tree, too"
     if tree:
-        if given["param"]:
-            raise ValueError(f"param {given['param']!r} is for rules of chains: those of trees run as they are")
-        wrong = ["gamma", "calibrate"]
+        if options["param"]:
+            raise ValueError(f"param {options['param']!r} is for rules of chains: those of trees run as they are")
+        refused = ["gamma", "calibrate"]
         remedy = "is for chains alone: with --tree give --chains, and every pass is timed"
-    for name in wrong:
-        if given[name]:
-            raise ValueError(f"{name} {given[name]!r} {remedy}")
+    for name in refused:
+        if options[name]:
+            raise ValueError(f"{name} {options[name]!r} {remedy}")
 
 
 def whole_draws(draws: str) -> int:

@@ -1,4 +1,4 @@
-"""Trees compared with chains, and what is found recorded turn by turn."""
+"""Trees are compared with chains, and the results recorded turn by turn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from real.pair import Pair
 from real.studies.calibrate import copy_bandwidth
 from real.studies.compare.record import Bandwidth, Turn, turn_as_json, turn_of
-from real.studies.compare.record import as_json as found_as_json
+from real.studies.compare.record import as_json as result_as_json
 from real.studies.compare.tree_measure import check_models, shape_ranks, take_turns, write_and_score
 from real.studies.compare.tree_rows import as_json, fastest_as_json, fastest_of, rows_of
 from real.studies.compare.tree_settings import PLAIN, TreeSettings
@@ -24,7 +24,11 @@ def measure_trees(
     old_turns: list[dict[str, Any]],
     run: Run,
 ) -> None:
-    """Measure, and record every turn; a run that is stopped leaves the rows of the prompts that were finished."""
+    """Measure, and record every turn.
+
+    A run that is stopped leaves the rows of the prompts that were finished.
+    """
+    # Shapes of trees, by acceptance by rank on other texts if they are to be chosen.
     record = run.record
     record |= {"rows": [], "turns": old_turns}
     turns = [turn_of(turn) for turn in old_turns]
@@ -34,6 +38,8 @@ def measure_trees(
     record["shape_ranks"] = ranks
     entries = settings.entries(ranks)
     check_models(pair, prompts, settings, ranks)
+
+    # Decode prompt by prompt. If that is stopped, the finished prompts have rows all the same.
     texts = write_and_score(pair, prompts, settings, entries, step)
     copied, stopped = copy_bandwidth(pair.target.device), None
     try:
@@ -44,25 +50,34 @@ def measure_trees(
     except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
         if not turns:
             raise
-        stopped = error  # after the rows of the prompts that were finished
+        stopped = error
     _put_together(pair, entries, texts[: len(turns)], turns, copied, record)
     run.save()
     if stopped is not None:
         raise stopped
-    del record["turns"]  # which serve to carry on a run that was stopped
+    # Turns serve to carry on a run that was stopped.
+    del record["turns"]
 
 
 def _put_together(
-    pair: Pair, entries: Any, texts: Any, turns: list[Turn], copied: float, record: dict[str, Any]
+    pair: Pair,
+    entries: Any,
+    texts: Any,
+    turns: list[Turn],
+    copied: float,
+    record: dict[str, Any],
 ) -> None:
-    """Rows, who is fastest, acceptance and bandwidth of finished turns."""
+    """Write rows, the fastest entries, acceptance and bandwidth of finished turns into the record."""
+    # Rows, then means over all positions of the texts, then bytes a second of a plain step.
     rows = rows_of(entries, texts, turns, PLAIN)
     record["rows"] = [as_json(row) for row in rows]
     record["fastest"] = fastest_as_json(fastest_of(rows, entries, turns))
+    tokens = sum(len(text.score.p) for text in texts)
     record["acceptance"] = {
-        "mean": sum(float(text.score.acceptance.sum()) for text in texts) / sum(len(text.score.p) for text in texts),
+        "mean": sum(float(text.score.acceptance.sum()) for text in texts) / tokens,
         "ranks": mean_ranks(texts) if texts[0].ranks.shape[-1] else None,
         "texts": len(texts),
-        "tokens": sum(len(text.score.p) for text in texts),
+        "tokens": tokens,
     }
-    record["bandwidth"] = found_as_json(Bandwidth(pair.target.weight_bytes / rows[0].plain_s_predicted, copied))
+    baseline = pair.target.weight_bytes / rows[0].plain_s_predicted
+    record["bandwidth"] = result_as_json(Bandwidth(baseline, copied))

@@ -1,4 +1,4 @@
-"""Prediction and measurement of trees and chains put together: rows, who is fastest, and their JSON form."""
+"""Prediction and measurement of trees and chains put together: rows, the fastest, and their JSON."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import numpy as np
 from real.decode.clock import PHASES
 from real.studies import intervals
 from real.studies.compare.record import Run, Turn, span_of
+from real.studies.compare.rows import SIMULTANEOUS
 from real.studies.compare.tree_shapes import Entry, Text, predicted
 from real.studies.costs import Costs, costs_of
 from real.studies.intervals import Estimate
 from specsim.lengths.tree_texts import jackknife_error
 from specsim.types import Array
 
-SIMULTANEOUS = 0.99  # level at which all intervals of differences hold at once
-
 
 @dataclass(frozen=True)
 class TreeRow:
-    """A chain or a tree under one rule: predictions (None where no law given the text is known) and measurements."""
+    """A chain or a tree under one rule: predictions and measurements.
+
+    Predictions are None where no law given the text is known.
+    """
 
     name: str
     rule: str
@@ -31,9 +33,11 @@ class TreeRow:
     nodes: int
     levels: int
     tau_predicted: Estimate | None
-    tau_sampled: float  # standard error of the prediction by sampled siblings; the interval is over texts
+    # Standard error of the prediction by sampled siblings; the interval is over texts.
+    tau_sampled: float
     tau_measured: Estimate
-    tau_difference: Estimate | None  # measured - predicted, simultaneous over all that are predicted
+    # Measured - predicted; the intervals of all predictions hold at once.
+    tau_difference: Estimate | None
     calls_measured: int
     tokens: int
     speedup_predicted: float | None
@@ -42,49 +46,84 @@ class TreeRow:
     cycle_s_measured: float
     plain_s_predicted: float
     plain_s_measured: float
-    pass_steps: float | None  # t(m): the pass over m = nodes + 1 tokens in plain steps; None where no phase is timed
+    # t(m): the pass over m = nodes + 1 tokens in plain steps; None where no phase is timed.
+    pass_steps: float | None
     costs: Costs
     phases_s: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Fastest:
-    """The tree and the chain that were measured fastest, (place in the rows), and the tree's speed over the chain's."""
+    """The fastest measured tree and chain, and the ratio of their speeds.
+
+    `tree` and `chain` are places in the rows; the ratio is the tree's speed over the chain's.
+    """
 
     tree: int
     chain: int
     measured: Estimate
 
 
-def rows_of(entries: Sequence[Entry], texts: Sequence[Text], turns: Sequence[Turn], plain_job: Any) -> list[TreeRow]:
+def rows_of(
+    entries: Sequence[Entry],
+    texts: Sequence[Text],
+    turns: Sequence[Turn],
+    plain_job: Any,
+) -> list[TreeRow]:
     """A row for each entry, from finished turns and the texts of the same prompts."""
-    found = [[predicted(entry, text) for text in texts] for entry in entries]
-    number = sum(each[0] is not None for each in found)
+    # All intervals of differences hold at once.
+    predictions = [[predicted(entry, text) for text in texts] for entry in entries]
+    number = sum(of_texts[0] is not None for of_texts in predictions)
     level = 1 - (1 - SIMULTANEOUS) / max(number, 1)
-    plain, visits = [turn.runs[plain_job] for turn in turns], [turn.visits[plain_job] for turn in turns]
+
+    plain = [turn.runs[plain_job] for turn in turns]
+    visits = [turn.visits[plain_job] for turn in turns]
     lengths = np.array([len(text.score.p) for text in texts])
-    return [_row(entry, each, lengths, turns, plain, visits, level) for entry, each in zip(entries, found, strict=True)]
+    return [
+        _row(entry, of_texts, lengths, turns, plain, visits, level)
+        for entry, of_texts in zip(entries, predictions, strict=True)
+    ]
 
 
 def _row(
-    entry: Entry, found: list[Any], lengths: Array, turns: Sequence[Turn], plain: list[Run], visits: Any, level: float
+    entry: Entry,
+    predictions: list[Any],
+    lengths: Array,
+    turns: Sequence[Turn],
+    plain: list[Run],
+    visits: Any,
+    level: float,
 ) -> TreeRow:
+    """The row of an entry, from its predictions by text, and its turns beside plain decoding."""
+    # Counts and seconds of each prompt, and costs.
     runs = [turn.runs[entry.job] for turn in turns]
-    tokens, blocks = np.array([run.tokens for run in runs]), np.array([len(run.accepted) for run in runs])
-    steps, cycles = (np.array([run.cycle for run in each]) for each in (plain, runs))
+    tokens = np.array([run.tokens for run in runs])
+    blocks = np.array([len(run.accepted) for run in runs])
+    steps, cycles = (np.array([run.cycle for run in side]) for side in (plain, runs))
     costs = costs_of({0: visits, entry.length: [turn.visits[entry.job] for turn in turns]})
     cycle, step = costs.cycle(entry.length), costs.cycle(0)
-    tau, difference, sampled = None, None, 0.0
-    if found[0] is not None:
-        expected = np.array([float(renewed.blocks) for renewed, _ in found])
+
+    # Predicted tau, if a law is known.
+    tau, difference, sampled, speedup = None, None, 0.0, None
+    if predictions[0] is not None:
+        expected = np.array([float(renewed.blocks) for renewed, _ in predictions])
         tau = intervals.ratio(lengths, expected)
+        speedup = tau.value * step / cycle
         difference = intervals.jackknife(
-            (tokens, blocks, lengths, expected), lambda a, b, c, d: a / b - c / d, level=level
+            (tokens, blocks, lengths, expected),
+            lambda tokens, blocks, lengths, expected: tokens / blocks - lengths / expected,
+            level=level,
         )
         # Texts have siblings of their own: the variances of their target calls add up.
-        variance = sum(jackknife_error(np.array(without)) ** 2 for _, without in found)
+        variance = sum(jackknife_error(np.array(without)) ** 2 for _, without in predictions)
         sampled = tau.value * float(variance) ** 0.5 / float(expected.sum())
+
+    # Phases, if they were timed.
     phases = [turn.phases[entry.job] for turn in turns if entry.job in turn.phases]
+    pass_steps = None
+    if phases:
+        pass_steps = costs.phase("verify", entry.length) / costs.phase("verify", 0)
+    num_blocks = float(blocks.sum())
     return TreeRow(
         name=entry.name,
         rule=entry.rule,
@@ -98,26 +137,31 @@ def _row(
         tau_difference=difference,
         calls_measured=int(blocks.sum()),
         tokens=int(tokens.sum()),
-        speedup_predicted=None if tau is None else tau.value * step / cycle,
+        speedup_predicted=speedup,
         speedup_measured=intervals.speedup(tokens, blocks, steps, cycles),
         cycle_s_predicted=cycle,
         cycle_s_measured=float(np.median(cycles)),
         plain_s_predicted=step,
         plain_s_measured=float(np.median(steps)),
-        pass_steps=costs.phase("verify", entry.length) / costs.phase("verify", 0) if phases else None,
+        pass_steps=pass_steps,
         costs=costs,
-        phases_s={name: sum(each[name] for each in phases) / float(blocks.sum()) for name in PHASES if phases},
+        phases_s={name: sum(seconds[name] for seconds in phases) / num_blocks for name in PHASES if phases},
     )
 
 
 def fastest_of(rows: Sequence[TreeRow], entries: Sequence[Entry], turns: Sequence[Turn]) -> Fastest:
     """The fastest tree beside the fastest chain, prompt paired with prompt."""
-    best = {
-        tree: max((i for i, row in enumerate(rows) if row.tree == tree), key=lambda i: rows[i].speedup_measured.value)
-        for tree in (True, False)
-    }
+    tree, chain = (
+        max(
+            (i for i, row in enumerate(rows) if row.tree == is_tree),
+            key=lambda i: rows[i].speedup_measured.value,
+        )
+        for is_tree in (True, False)
+    )
+
+    # Tokens, target calls and seconds of a cycle by prompt, of the tree and then of the chain.
     data = []
-    for place in best.values():
+    for place in (tree, chain):
         runs = [turn.runs[entries[place].job] for turn in turns]
         data += [
             np.array([run.tokens for run in runs]),
@@ -125,16 +169,30 @@ def fastest_of(rows: Sequence[TreeRow], entries: Sequence[Entry], turns: Sequenc
             np.array([run.cycle for run in runs]),
         ]
 
-    def faster(*each: Array) -> Array:
-        kept = each[0].sum(-1) * each[4].sum(-1) / (each[1].sum(-1) * each[3].sum(-1))
-        return kept * np.median(each[5], axis=-1) / np.median(each[2], axis=-1)
+    def speed_ratio(
+        tokens: Array,
+        calls: Array,
+        cycle: Array,
+        chain_tokens: Array,
+        chain_calls: Array,
+        chain_cycle: Array,
+    ) -> Array:
+        """The tree's tokens a second over the chain's, for each resample of prompts."""
+        tau_ratio = tokens.sum(-1) * chain_calls.sum(-1) / (calls.sum(-1) * chain_tokens.sum(-1))
+        return tau_ratio * np.median(chain_cycle, axis=-1) / np.median(cycle, axis=-1)
 
-    return Fastest(best[True], best[False], intervals.bootstrap(tuple(data), faster))
+    return Fastest(tree, chain, intervals.bootstrap(tuple(data), speed_ratio))
 
 
 def as_json(row: TreeRow) -> dict[str, Any]:
     """The JSON form of a row; see real/results/README.md for the schema."""
+    # Predictions are None where no law is known.
     tau, speed = row.tau_measured, row.speedup_measured
+    predicted, predicted_span, difference = None, None, None
+    if row.tau_predicted is not None:
+        predicted, predicted_span = row.tau_predicted.value, span_of(row.tau_predicted)
+    if row.tau_difference is not None:
+        difference = span_of(row.tau_difference)
     return {
         "name": row.name,
         "rule": row.rule,
@@ -143,15 +201,19 @@ def as_json(row: TreeRow) -> dict[str, Any]:
         "nodes": row.nodes,
         "levels": row.levels,
         "tau": {
-            "predicted": None if row.tau_predicted is None else row.tau_predicted.value,
-            "predicted_interval": None if row.tau_predicted is None else span_of(row.tau_predicted),
+            "predicted": predicted,
+            "predicted_interval": predicted_span,
             "predicted_error": row.tau_sampled,
             "measured": tau.value,
             "interval": span_of(tau),
-            "difference_interval": None if row.tau_difference is None else span_of(row.tau_difference),
+            "difference_interval": difference,
         },
         "target_calls": {"measured": row.calls_measured, "tokens": row.tokens},
-        "speedup": {"predicted": row.speedup_predicted, "measured": speed.value, "interval": span_of(speed)},
+        "speedup": {
+            "predicted": row.speedup_predicted,
+            "measured": speed.value,
+            "interval": span_of(speed),
+        },
         "cycle_s": {
             "predicted": row.cycle_s_predicted,
             "measured": row.cycle_s_measured,
@@ -164,11 +226,11 @@ def as_json(row: TreeRow) -> dict[str, Any]:
     }
 
 
-def fastest_as_json(found: Fastest) -> dict[str, Any]:
-    """The JSON form of who is fastest."""
+def fastest_as_json(fastest: Fastest) -> dict[str, Any]:
+    """The JSON form of the fastest entries."""
     return {
-        "tree": found.tree,
-        "chain": found.chain,
-        "measured": found.measured.value,
-        "interval": span_of(found.measured),
+        "tree": fastest.tree,
+        "chain": fastest.chain,
+        "measured": fastest.measured.value,
+        "interval": span_of(fastest.measured),
     }

@@ -1,4 +1,4 @@
-"""What `compare --tree` runs, checked before torch is loaded."""
+"""The settings of `compare --tree`, checked before torch is loaded."""
 
 from __future__ import annotations
 
@@ -9,28 +9,31 @@ import numpy as np
 
 from real.decode.warping import Warping
 from real.studies.compare.record import Job
-from real.studies.compare.tree_shapes import Asked, Entry, chain_entry, parse_tree, shaped, tree_entry
+from real.studies.compare.tree_shapes import Entry, TreeOption, chain_entry, parse_tree, shaped, tree_entry
 from specsim import discover
 from specsim.base import check
 from specsim.exact.guarantee import require_lossless
 from specsim.verify.lookup import tree_rule
 
-CHAIN = "block"  # the rule of the chains beside the trees
+# The rule of the chains beside the trees.
+CHAIN = "block"
 PLAIN = Job(0, CHAIN)
 
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """What runs: trees as they are asked for, how siblings are drawn, tree rules, chains beside them, texts, seed.
+    """The settings of `compare --tree`: trees, scheme, tree rules, chains beside them, texts, seed.
 
-    `step` is the step rule that the tree rules run, by default the scheme's; `draws`, for siblings drawn "distinct",
-    how many different ones are expected at a node.
+    `trees` are texts as `parse_tree` reads them.
+    `step` is the step rule that the tree rules run, by default the scheme's; `draws`, for siblings
+    drawn "distinct", how many different ones are expected at a node.
     """
 
     trees: tuple[str, ...]
     scheme: str = "iid"
     rules: tuple[str, ...] = ("tokenwise",)
-    chains: tuple[int, ...] = ()  # lengths; (): 1 to 4, and the nodes of every tree
+    # Lengths of the chains; (): 1 to 4, and the nodes of every tree.
+    chains: tuple[int, ...] = ()
     max_tokens: int = 64
     warping: Warping = Warping()  # noqa: RUF009 - frozen
     seed: int = 0
@@ -38,25 +41,35 @@ class TreeSettings:
     draws: int | None = None
 
     def __post_init__(self) -> None:
+        # Trees and rules, each named once.
         for name, words in (("trees", self.trees), ("rules", self.rules)):
             if not words or len(set(words)) < len(words):
                 raise ValueError(f"{name} {', '.join(words)!r}: give at least one, and none twice")
         for rule in self.rules:
             if rule in discover.names("chain") and rule not in discover.names("tree"):
                 raise ValueError(
-                    f"rule {rule!r} verifies chains; rules of trees: {', '.join(discover.names('tree'))} (chains under "
+                    f"rule {rule!r} verifies chains; "
+                    f"rules of trees: {', '.join(discover.names('tree'))} (chains under "
                     f"{CHAIN!r} run beside them)"
                 )
             tree_rule(rule, self.scheme)
             require_lossless(
-                rule, temperature=self.warping.temperature, family="tree", scheme=self.scheme, step=self.step
+                rule,
+                temperature=self.warping.temperature,
+                family="tree",
+                scheme=self.scheme,
+                step=self.step,
             )
+
+        # The number of draws belongs to one scheme.
         if self.draws is None and self.scheme == "distinct":
             raise ValueError("scheme 'distinct' needs draws, how many different siblings are expected at a node")
         if self.draws is not None:
             check.integer(self.draws, "draws", 1)
             if self.scheme != "distinct":
                 raise ValueError(f"draws is for scheme 'distinct', not {self.scheme!r}: as many siblings as places")
+
+        # Lengths, tokens and the seed; entries refuse trees that cannot be.
         for gamma in self.gammas:
             check.integer(gamma, "chains", 1)
         check.integer(self.max_tokens, "max_tokens", 1)
@@ -65,26 +78,28 @@ class TreeSettings:
         self.entries()
 
     @property
-    def asked(self) -> list[Asked]:
-        """The trees, read."""
+    def tree_options(self) -> list[TreeOption]:
+        """The trees as `parse_tree` reads them."""
         return [parse_tree(text, self.scheme) for text in self.trees]
 
     @property
     def gammas(self) -> tuple[int, ...]:
         """Lengths of the chains."""
-        return self.chains or tuple(sorted({1, 2, 3, 4, *(tree.nodes for tree in self.asked)}))
+        return self.chains or tuple(sorted({1, 2, 3, 4, *(o.nodes for o in self.tree_options)}))
 
     @property
     def shapes_wanted(self) -> bool:
-        """Whether a shape is to be found."""
-        return any(not tree.branching for tree in self.asked)
+        """Whether a tree has a number of nodes only, so that its shape is to be chosen."""
+        return any(not option.branching for option in self.tree_options)
 
     def entries(self, ranks: Sequence[float] | None = None) -> list[Entry]:
-        """Every line, chains first; shapes that are to be found are single nodes until acceptance by rank is known."""
-        known = None if ranks is None else np.array(ranks)
-        found = [chain_entry(gamma, CHAIN) for gamma in self.gammas]
-        for i, asked in enumerate(self.asked):
-            parents = shaped(asked, self.scheme, known)
-            more = (self.scheme, parents, self.step, self.draws)
-            found += [tree_entry(i, asked, rule, *more) for rule in self.rules]
-        return found
+        """Every line of the comparison, chains first.
+
+        Shapes that are to be chosen are single nodes until acceptance by rank is known.
+        """
+        known_ranks = None if ranks is None else np.array(ranks)
+        entries = [chain_entry(gamma, CHAIN) for gamma in self.gammas]
+        for i, option in enumerate(self.tree_options):
+            parents = shaped(option, self.scheme, known_ranks)
+            entries += [tree_entry(i, option, rule, self.scheme, parents, self.step, self.draws) for rule in self.rules]
+        return entries

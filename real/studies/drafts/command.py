@@ -53,7 +53,8 @@ def drafts(
 ) -> None:
     """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
-    check_outputs(out or Path("drafts.json"))  # what can be said at once is said before torch is loaded
+    # Refuse bad options before torch is loaded.
+    check_outputs(out or Path("drafts.json"))
     target, draft = checked_pair(target, draft)
     counts = parse_numbers(num_drafts, "num_drafts", limits.MAX_DRAFTS)
     within(rows, "rows", 1)
@@ -61,22 +62,24 @@ def drafts(
     chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
+
+    # The provenance, by which a record is carried on or refused.
     from real.decode.warping import Warping
-    from real.studies.compare import report
+    from real.studies import provenance
     from real.studies.drafts import report as drafts_report
 
     warping = Warping(temperature, top_k, top_p)
-    what = report.provenance(
+    what = provenance.provenance(
         command=command_line("specsim-real"),
         target=target or "bundled",
         draft=draft or "bundled",
-        weights=[report.weights(target or ""), report.weights(draft or "")],
+        weights=[provenance.weights(target or ""), provenance.weights(draft or "")],
         dtype="float32",
         threads=threads,
         seed=seed,
         warping=vars(warping),
         prompts=len(chosen.texts),
-        prompts_digest=report.digest(chosen.texts),
+        prompts_digest=provenance.digest(chosen.texts),
         **chosen.asked,
         max_tokens=max_tokens,
         rows=rows,
@@ -85,16 +88,32 @@ def drafts(
     )
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
+        """Load the pair; return the function that measures the groups not yet recorded."""
         pair = open_pair(target, draft, threads=threads)
         what.update(chosen.applied(pair.tokenizer))
         return partial(measure_groups, pair, chosen.encoded(pair.tokenizer), old.get("runs", []))
 
-    def measure_groups(pair: Pair, ids: list[list[int]], runs: list[dict[str, Any]], run: Run) -> None:
+    def measure_groups(
+        pair: Pair,
+        ids: list[list[int]],
+        runs: list[dict[str, Any]],
+        run: Run,
+    ) -> None:
+        """Measure the pair's rows and the synthetic ones, without the groups that are recorded."""
         from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
 
+        # Groups are saved one by one, so that a run that is stopped can be carried on.
         run.record["runs"] = runs
         step, name = run.stages(None), "the pair" if target else "bundled pair"
-        first = written(pair, ids, rows=rows, max_tokens=max_tokens, warping=warping, seed=seed, name=name)
+        first = written(
+            pair,
+            ids,
+            rows=rows,
+            max_tokens=max_tokens,
+            warping=warping,
+            seed=seed,
+            name=name,
+        )
         done = {group["name"] for group in runs}
         for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
             if group.name not in done:

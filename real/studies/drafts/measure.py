@@ -1,4 +1,4 @@
-"""How to draw several drafts, and which rule to verify them with: acceptance on the rows of a pair of models."""
+"""Ways to draw several drafts and rules to verify them: acceptance on the rows of a pair of models."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from specsim.bounds.curves import acceptance_curves
 from specsim.draft import distinct
 from specsim.types import Array
 
-DRAWS = 1024  # at most, for as many distinct drafts as asked for
-NEVER = 1e-9  # numbers of distinct drafts beyond those that come more often than this are left out
-SYNTHETIC = {  # name: (vocabulary, sd of the logits that both share, sd of what the draft adds)
+# Most draws for the number of distinct drafts that is asked for.
+DRAWS = 1024
+# Numbers of distinct drafts above the last one that has more than this probability are left out.
+NEVER = 1e-9
+# Name -> vocabulary, standard deviation of the shared logits, and of what the draft adds to them.
+SYNTHETIC = {
     "synthetic, V = 300": (300, 1.5, 1.0),
     "synthetic and peaked, V = 300": (300, 4.0, 2.0),
 }
@@ -32,18 +35,28 @@ class Rows(NamedTuple):
 
 
 def written(
-    pair: Pair, prompts: list[list[int]], *, rows: int, max_tokens: int, warping: Warping, seed: int, name: str
+    pair: Pair,
+    prompts: list[list[int]],
+    *,
+    rows: int,
+    max_tokens: int,
+    warping: Warping,
+    seed: int,
+    name: str,
 ) -> Rows:
     """Laws at `rows` positions, evenly spaced along texts that the target writes after the prompts."""
+    # Both models' laws along each text.
     texts = plain_texts(pair, prompts, max_tokens=max_tokens, warping=warping, seed=seed)
-    found = []
+    along_texts = []
     for prompt, tokens in zip(prompts, texts, strict=True):
         if tokens:
             both = laws(pair.target, pair.draft, prompt, tokens, warping)
-            found.append([np.asarray(w.double().cpu()) for w in both])
-    p, q = (np.concatenate(both) for both in zip(*found, strict=True))
+            along_texts.append([np.asarray(law.double().cpu()) for law in both])
+    p, q = (np.concatenate(parts) for parts in zip(*along_texts, strict=True))
+
+    # Laws are normalised again: float32 rows do not add up to 1 in float64.
     chosen = np.unique(np.linspace(0, len(p) - 1, min(rows, len(p))).astype(np.int64))
-    return Rows(name, *(w[chosen] / w[chosen].sum(axis=-1, keepdims=True) for w in (p, q)))  # sums of float32 rows
+    return Rows(name, *(w[chosen] / w[chosen].sum(axis=-1, keepdims=True) for w in (p, q)))
 
 
 def synthetic(name: str, rows: int, seed: int) -> Rows:
@@ -51,14 +64,13 @@ def synthetic(name: str, rows: int, seed: int) -> Rows:
     vocab, shared, noise = SYNTHETIC[name]
     rng = np.random.default_rng(seed)
     logits = shared * rng.standard_normal((rows, vocab))
-    weights = [
-        np.exp(w - w.max(axis=-1, keepdims=True)) for w in (logits, logits + noise * rng.standard_normal(logits.shape))
-    ]
+    draft_logits = logits + noise * rng.standard_normal(logits.shape)
+    weights = [np.exp(w - w.max(axis=-1, keepdims=True)) for w in (logits, draft_logits)]
     return Rows(name, *(w / w.sum(axis=-1, keepdims=True) for w in weights))
 
 
 def measure(rows: Rows, num_drafts: Sequence[int], *, samples: int, seed: int) -> dict[str, Any]:
-    """One group of a record: acceptance of every rule, the optima, and the law of the number of distinct drafts."""
+    """One group of a record: every rule's acceptance, the optima, and how many drafts are distinct."""
     points = acceptance_curves(rows.p, rows.q, num_drafts=num_drafts, samples=samples, seed=seed)
     return {
         "name": rows.name, "positions": len(rows.p), "vocab": rows.p.shape[-1],
@@ -68,7 +80,7 @@ def measure(rows: Rows, num_drafts: Sequence[int], *, samples: int, seed: int) -
 
 
 def numbers(q: Array, num_drafts: int) -> dict[str, Any]:
-    """How many distinct tokens `distinct` draws: the exact mean, and how often it draws each number, over the rows."""
+    """How many distinct tokens `distinct` draws: the exact mean and law of their number, over rows."""
     law = distinct.draws(q, num_drafts, DRAWS)
     shares = distinct.distinct_law(q, law).mean(axis=0)
     return {

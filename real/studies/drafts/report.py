@@ -1,4 +1,4 @@
-"""What a person sees of a comparison of draft schemes: tables, a plot, and the JSON record."""
+"""The tables and the plot of a comparison of draft schemes, from its record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from specsim.report import figure as pictures
 from specsim.report.text import aligned
 
 SCHEMA = "specsim-drafts/1"
-COLUMNS = {  # heading: (rule, scheme); rule "" is the optimum of the scheme
+# Heading: (rule, scheme); rule "" is the optimum of the scheme.
+COLUMNS = {
     "i.i.d., recursive rejection": ("recursive", "iid"),
     "i.i.d., optimal": ("optimal", "iid"),
     "without replacement, recursive rejection": ("recursive_wor", "without_replacement"),
@@ -23,6 +24,7 @@ COLUMNS = {  # heading: (rule, scheme); rule "" is the optimum of the scheme
     "distinct, optimal": ("optimal", "distinct"),
     "*optimum without replacement*": ("", "without_replacement"),
 }
+# Numbers of drafts that have a line in the table.
 COMPARED = (2, 4, 8)
 
 
@@ -32,22 +34,24 @@ def point(group: dict[str, Any], rule: str, scheme: str, num_drafts: int) -> dic
     return next((c for c in group["rows"] if (c["rule"], c["scheme"], c["num_drafts"]) == key), None)
 
 
-def _cell(found: dict[str, Any] | None) -> str:
-    if found is None:
+def _cell(entry: dict[str, Any] | None) -> str:
+    """An acceptance, with its error if four digits show it; empty without an entry."""
+    if entry is None:
         return ""
-    return f"{found['value']:.4f}" + (f" ±{found['error']:.4f}" if found["error"] > 5e-5 else "")
+    error = f" ±{entry['error']:.4f}" if entry["error"] > 5e-5 else ""
+    return f"{entry['value']:.4f}{error}"
 
 
 def numbers(group: dict[str, Any], num_drafts: int) -> str:
-    """Mean number of distinct drafts, the central 90 % of its frequencies, and the median number of draws."""
-    one = next(n for n in group["distinct"] if n["num_drafts"] == num_drafts)
-    below = np.cumsum(one["frequencies"])
-    low, high = (int(np.searchsorted(below, level)) for level in (0.05, 0.95))
-    return f"{one['expected']:.2f} [{low}, {high}]; {one['draws_median_most'][0]:.0f}"
+    """Mean and central 90 % of the number of distinct drafts, and the median number of draws."""
+    entry = next(n for n in group["distinct"] if n["num_drafts"] == num_drafts)
+    cumulative = np.cumsum(entry["frequencies"])
+    low, high = (int(np.searchsorted(cumulative, level)) for level in (0.05, 0.95))
+    return f"{entry['expected']:.2f} [{low}, {high}]; {entry['draws_median_most'][0]:.0f}"
 
 
 def lines(record: dict[str, Any]) -> list[list[str]]:
-    """Cells of the comparison at equal expected numbers of distinct drafts, a line for each group and number."""
+    """Cells of the comparison at equal expected numbers of drafts: a line a group and number."""
     return [
         [group["name"], str(k), *(_cell(point(group, *key, k)) for key in COLUMNS.values()), numbers(group, k)]
         for group in record["runs"]
@@ -60,7 +64,7 @@ HEAD = ["rows", "drafts", *COLUMNS, "tokens of `distinct`: mean [90 %]; median d
 
 
 def table(record: dict[str, Any]) -> Group:
-    """The comparison for a terminal: a table for each group of rows, with a column for each number of drafts."""
+    """The comparison for a terminal: a table a group of rows, with a column a number of drafts."""
     parts: list[str | None] = ["Acceptance at equal expected numbers of distinct drafts."]
     for group in record["runs"]:
         counts = [k for k in COMPARED if point(group, "optimal", "distinct", k)]
@@ -93,59 +97,92 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
-    """PNG: all rules on the first group, and a panel for each group of what is missing to the optimum."""
+    """Write a PNG: all rules on the first group, and a panel a group with their gap to the optimum."""
     write_bytes(path, pictures.as_png(drawn(record)))
 
 
 def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`; bars are the recorded errors."""
+    # A panel with all rules on the first group, and one for each group.
     figure, (left, *others) = pictures.figure(10, 6.2, 2, 1 + len(record["runs"]) // 2)
     first = record["runs"][0]
-    names = sorted({(c["rule"], c["scheme"]) for c in first["rows"]}, key=lambda name: (name[0] == "", name))
-    ends = []
-    for i, (rule, scheme) in enumerate(names):
-        curve = [c for c in first["rows"] if (c["rule"], c["scheme"]) == (rule, scheme)]
-        dashes = "-" if rule else ":" if scheme == "iid" else "--"
-        if rule or scheme in ("iid", "without_replacement"):
-            colour, name = f"C{i % 10}" if rule else "black", f"{rule or 'optimum'}, {scheme}"
-            left.errorbar(
-                [c["num_drafts"] for c in curve],
-                [c["value"] for c in curve],
-                [c["error"] for c in curve],
-                fmt=dashes,
-                marker="o" if rule else None,
-                color=colour,
-                markersize=3,
-                capsize=2,
-            )
-            last = max(curve, key=lambda c: float(c["num_drafts"]))
-            stops = "" if last["num_drafts"] == 8 else f" (to {last['num_drafts']})"
-            ends.append((last["value"], name + stops, colour))
-    left.set(xlabel="number of drafts (expected, if distinct)", title=f"acceptance, {first['name']}", xscale="log")
-    pictures.label_ends(left, ends)
-    rules = list(COLUMNS.values())[1:5]
+    _draw_acceptances(left, first)
     for axis, group in zip(others, record["runs"], strict=False):
-        ends = []
-        for i, (rule, scheme) in enumerate(rules):
-            found = [(k, point(group, rule, scheme, k), point(group, "", "without_replacement", k)) for k in COMPARED]
-            gaps = [
-                (k, 100 * (a["value"] - b["value"]), 100 * (a["error"] + b["error"])) for k, a, b in found if a and b
-            ]
-            if gaps:
-                axis.errorbar(*zip(*gaps, strict=True), fmt="-", color=f"C{i}", marker="o", markersize=3, capsize=2)
-                ends.append((gaps[-1][1], f"{rule}, {scheme}", f"C{i}"))
-        axis.axhline(0, color="black", linewidth=0.8)
-        axis.set(title=group["name"], xlabel="number of drafts", xscale="log")
-        axis.set_ylabel("points above the optimum\nwithout replacement")
-        pictures.label_ends(axis, ends)
+        _draw_gaps(axis, group)
     for axis in others[len(record["runs"]) :]:
         axis.set_visible(False)
-    counts = sorted({c["num_drafts"] for c in first["rows"]})
+
+    # A tick for each number of drafts.
+    counts = sorted({entry["num_drafts"] for entry in first["rows"]})
     for axis, ticks in ((left, counts), *((axis, COMPARED) for axis in others)):
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
+
+    # The models, and what the bars are.
     what = record["provenance"]
     models = f"target: {what['target']}, draft: {what['draft']}, T = {what['warping']['temperature']:g}"
     figure.suptitle(f"{models}; bars: 99 % where drafts were sampled", fontsize=9)
     return figure
+
+
+def _draw_acceptances(axis: Any, group: dict[str, Any]) -> None:
+    """Draw the acceptance of each rule and optimum of a group against the number of drafts."""
+    # Rules first, then the optima, whose rule is "".
+    names = {(entry["rule"], entry["scheme"]) for entry in group["rows"]}
+    ends = []
+    for i, (rule, scheme) in enumerate(sorted(names, key=lambda name: (name[0] == "", name))):
+        if not rule and scheme not in ("iid", "without_replacement"):
+            continue
+        curve = [c for c in group["rows"] if (c["rule"], c["scheme"]) == (rule, scheme)]
+        colour = f"C{i % 10}" if rule else "black"
+        optimum_dashes = ":" if scheme == "iid" else "--"
+        dashes, mark = ("-", "o") if rule else (optimum_dashes, None)
+        axis.errorbar(
+            [entry["num_drafts"] for entry in curve],
+            [entry["value"] for entry in curve],
+            [entry["error"] for entry in curve],
+            fmt=dashes,
+            marker=mark,
+            color=colour,
+            markersize=3,
+            capsize=2,
+        )
+        # The name of the curve, and where it stops if that is early.
+        last = max(curve, key=lambda entry: float(entry["num_drafts"]))
+        stops = "" if last["num_drafts"] == 8 else f" (to {last['num_drafts']})"
+        ends.append((last["value"], f"{rule or 'optimum'}, {scheme}{stops}", colour))
+    axis.set(
+        xlabel="number of drafts (expected, if distinct)",
+        title=f"acceptance, {group['name']}",
+        xscale="log",
+    )
+    pictures.label_ends(axis, ends)
+
+
+def _draw_gaps(axis: Any, group: dict[str, Any]) -> None:
+    """Draw how far rules of a group are above the optimum without replacement, in points."""
+    ends = []
+    for i, (rule, scheme) in enumerate(list(COLUMNS.values())[1:5]):
+        # Gaps, and errors of both numbers, where both are recorded.
+        gaps = []
+        for k in COMPARED:
+            entry = point(group, rule, scheme, k)
+            optimum = point(group, "", "without_replacement", k)
+            if entry and optimum:
+                gap, error = entry["value"] - optimum["value"], entry["error"] + optimum["error"]
+                gaps.append((k, 100 * gap, 100 * error))
+        if gaps:
+            axis.errorbar(
+                *zip(*gaps, strict=True),
+                fmt="-",
+                color=f"C{i}",
+                marker="o",
+                markersize=3,
+                capsize=2,
+            )
+            ends.append((gaps[-1][1], f"{rule}, {scheme}", f"C{i}"))
+    axis.axhline(0, color="black", linewidth=0.8)
+    axis.set(title=group["name"], xlabel="number of drafts", xscale="log")
+    axis.set_ylabel("points above the optimum\nwithout replacement")
+    pictures.label_ends(axis, ends)

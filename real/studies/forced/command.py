@@ -29,6 +29,7 @@ EXAMPLES = (
 
 
 def _shapes() -> Iterable[str]:
+    """Names of shapes, for completion; imported here, since they load torch."""
     from real.models.shapes import SHAPES
 
     return SHAPES
@@ -61,22 +62,26 @@ def forced(
 ) -> None:
     """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
-    check_outputs(out or Path("forced.json"))  # what can be said at once is said before torch is loaded
+    # Refuse bad options before torch is loaded.
+    check_outputs(out or Path("forced.json"))
     batches = parse_numbers(batch, "batch", limits.MAX_BATCH)
     contexts = parse_numbers(context, "context", limits.MAX_TOKENS)
     within(len(batches) * len(contexts), "the number of settings, batch x context,", 1, limits.MAX_RUNS)
     grid = list(itertools.product(batches, contexts))
     gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate")
-    if not 0 <= alpha <= 1:  # false for NaN
+    # The comparison is false for NaN, which is refused, too.
+    if not 0 <= alpha <= 1:
         raise ValueError(f"alpha is {alpha}; it must lie in [0, 1]")
     positive(turns, "turns")
     positive(threads, "threads", limits.MAX_THREADS)
     check_dtype(dtype)
     check_rounding(weights, device, dtype)
-    from real.studies.compare import report
+
+    # The provenance, by which a record is carried on or refused.
+    from real.studies import provenance
     from real.studies.forced import report as forced_report
 
-    what = report.provenance(
+    what = provenance.provenance(
         command=command_line("specsim-real"),
         target=target,
         draft=draft,
@@ -93,6 +98,7 @@ def forced(
         what["target_weights"] = weights
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
+        """Make the models; return the function that measures the settings not yet recorded."""
         models = _random_models(target, draft, threads, dtype, device, weights)
         from real.studies.forced.measure import check
 
@@ -102,9 +108,11 @@ def forced(
         return partial(measure_settings, models, runs)
 
     def measure_settings(models: list[Any], runs: list[dict[str, Any]], run: Run) -> None:
+        """Measure each setting of batch and context, and save its rows one by one."""
         from real.studies.costs import Costs
         from real.studies.forced.measure import measure
 
+        # The settings that are left.
         run.record["runs"] = runs
         done = {(entry["batch"], entry["context"]) for entry in runs}
         step = run.stages((len(grid) - len(done)) * (1 + turns))
@@ -113,6 +121,8 @@ def forced(
                 continue
             entry: dict[str, Any] = {"batch": b, "context": c, "rows": []}
             runs.append(entry)
+
+            # Costs come first, then a row for each gamma.
             results = measure(
                 *models,
                 batch=b,
@@ -134,7 +144,14 @@ def forced(
     run(study, what, Output(out, force, form), prepare)
 
 
-def _random_models(target: str, draft: str, threads: int, dtype: str, device: str, weights: str) -> list[Any]:
+def _random_models(
+    target: str,
+    draft: str,
+    threads: int,
+    dtype: str,
+    device: str,
+    weights: str,
+) -> list[Any]:
     """Make a target and a draft of these shapes, with one vocabulary, from random weights."""
     loading("torch")
     import torch
@@ -143,12 +160,13 @@ def _random_models(target: str, draft: str, threads: int, dtype: str, device: st
     from real.models.model import quantised
     from real.models.shapes import find_shape, random_model
 
+    # The draft takes the target's vocabulary.
     shapes = [find_shape(name) for name in (target, draft)]
     if shapes[0].vocab != shapes[1].vocab:
         shapes[1] = dataclasses.replace(shapes[1], vocab=shapes[0].vocab)
     torch.set_num_threads(threads)
-    types = parse_dtype(dtype), parse_device(device)
-    models = [random_model(s, dtype=types[0], device=types[1], seed=i) for i, s in enumerate(shapes)]
+    kind, place = parse_dtype(dtype), parse_device(device)
+    models = [random_model(s, dtype=kind, device=place, seed=i) for i, s in enumerate(shapes)]
     if weights:
         models[0] = quantised(models[0], weights)
     return models

@@ -1,7 +1,7 @@
-"""Forced acceptance: the loop timed under a chosen law of the accepted length, whatever the models say.
+"""Forced acceptance: the loop is timed under a chosen law of the accepted length.
 
-With random weights of any shape this checks the *time* half of a prediction; its acceptance half is exact here, since
-the law is given. Texts are not the target's: nothing but time is measured.
+With random weights of any shape this checks the *time* half of a prediction; its acceptance half is
+exact here, since the law is given. Texts are not the target's: nothing but time is measured.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
+# Multiples of the golden ratio, modulo 1, fill the unit interval evenly.
 _GOLDEN = (5**0.5 - 1) / 2
 
 
 class Forced(NamedTuple):
-    """A verifier that keeps n drafts with P(n >= i) = alpha_1 ... alpha_i, and works as hard as tokenwise does.
+    """A verifier that accepts n drafts, P(n >= i) = alpha_1 ... alpha_i, at tokenwise's cost.
 
     Parameters
     ----------
@@ -44,29 +45,35 @@ class Forced(NamedTuple):
     alpha: tuple[float, ...]
 
     def prepare(self, p: Array, q: Array) -> tokenwise.Plan:
-        """As tokenwise."""
+        """Return tokenwise's plan."""
         return tokenwise.prepare(p, q)
 
     def uniforms(self, gamma: int) -> int:
-        """One more than tokenwise: the last decides how many are kept."""
+        """One uniform more than tokenwise has: the last decides how many drafts are accepted."""
         return tokenwise.uniforms(gamma) + 1
 
     def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
-        """(kept (b,), token (b,)): the token is tokenwise's."""
+        """Return numbers of accepted drafts (b,), and tokenwise's tokens (b,)."""
         _, token = tokenwise.verify(plan, drafts, u[..., :-1])
-        xp, kept = array_namespace(u), drafts[..., :0].sum(-1)
-        for survival in np.cumprod(self.alpha[: drafts.shape[-1]]).tolist():  # numbers: a graph may capture this
-            kept = kept + xp.astype(u[..., -1] < survival, kept.dtype)
-        return kept, token
+        # A sum over no drafts: zeros of the right shape, type and device.
+        xp, num_accepted = array_namespace(u), drafts[..., :0].sum(-1)
+        # Survivals are plain numbers, since a CUDA graph may capture this.
+        for survival in np.cumprod(self.alpha[: drafts.shape[-1]]).tolist():
+            num_accepted = num_accepted + xp.astype(u[..., -1] < survival, num_accepted.dtype)
+        return num_accepted, token
 
 
 def even(sequence: int) -> Uniforms:
-    """Uniforms whose last number runs evenly through [0, 1), block by block, so that tau meets its law quickly."""
-    count, rest = itertools.count(1), keyed(0, sequence)
+    """Uniforms whose last number runs evenly through [0, 1), block by block.
+
+    So the measured tau comes near its law within few blocks.
+    """
+    block_number, random_uniforms = itertools.count(1), keyed(0, sequence)
 
     def draw(position: int, size: int) -> Tensor:
-        u = rest(position, size)
-        u[-1] = (next(count) * _GOLDEN + sequence * _GOLDEN**2) % 1
+        """Uniforms of a block: random ones, and the next point of the even sequence."""
+        u = random_uniforms(position, size)
+        u[-1] = (next(block_number) * _GOLDEN + sequence * _GOLDEN**2) % 1
         return u
 
     return draw
@@ -74,7 +81,7 @@ def even(sequence: int) -> Uniforms:
 
 @dataclass(frozen=True)
 class Timing:
-    """One gamma under a forced law: predicted and measured, seconds a cycle and speedup over plain decoding."""
+    """One gamma under a forced law: tau and seconds a cycle, predicted and measured."""
 
     gamma: int
     tau_predicted: float
@@ -87,12 +94,12 @@ class Timing:
 
     @property
     def speedup_predicted(self) -> float:
-        """tau times what a cycle costs in plain steps."""
+        """tau over the cost of a cycle in plain steps."""
         return self.tau_predicted * self.plain_s_predicted / self.cycle_s_predicted
 
     @property
     def speedup_measured(self) -> float:
-        """Tokens a second of both loops, run in turn; medians of the turns."""
+        """Tokens a second over those of plain decoding, run in turn; medians of the turns."""
         return self.tau_measured * self.plain_s_measured / self.cycle_s_measured
 
     @property
@@ -115,9 +122,10 @@ def measure(
     step: Callable[[str], None] = lambda what: None,
     fixed: bool | None = None,
 ) -> Iterator[Costs | Timing]:
-    """Predict each gamma's cycle from a few short lengths, and run plain and speculative decoding in turn.
+    """Predict each gamma's cycle from a few short lengths; time it in turn with plain decoding.
 
-    Calibration, plain decoding and every gamma take turns, so that a machine that slows down slows all of them.
+    Calibration, plain decoding and every gamma take turns, so that a machine that slows down slows
+    all of them.
 
     Parameters
     ----------
@@ -150,22 +158,48 @@ def measure(
     ValueError
         A hazard outside [0, 1], too few of them, or a text that would not fit a context.
     """
+    # Refuse what cannot be run.
     longest = check(target, draft, batch, context, gammas, turns, cycles)
     hazards = [float(a) for a in _check.real_values(list(alpha), "alpha", 0, 1)]
-    if max([*gammas, *calibrated]) > len(hazards):
-        raise ValueError(f"alpha has {len(hazards)} entries; gamma {max([*gammas, *calibrated])} needs as many")
+    longest_gamma = max([*gammas, *calibrated])
+    if longest_gamma > len(hazards):
+        raise ValueError(f"alpha has {len(hazards)} entries; gamma {longest_gamma} needs as many")
+
+    # Random texts. Their lengths differ, as in any batch whose texts were not begun together.
     rule, warping = Forced(tuple(hazards)), Warping()
     rng = np.random.default_rng(0)
-    # Lengths differ, as in any batch whose texts were not begun together.
     texts = [rng.integers(target.vocab_size, size=context - i).tolist() for i in range(batch)]
     calibration = Calibration(
-        target, draft, texts, warping=warping, rule=rule, gammas=calibrated, fixed=fixed, max_tokens=longest
+        target,
+        draft,
+        texts,
+        warping=warping,
+        rule=rule,
+        gammas=calibrated,
+        fixed=fixed,
+        max_tokens=longest,
     )
+
+    # A loop for each gamma. Its texts begin shorter by half of what they will grow, so that they
+    # have the wanted length in the middle of the measurement.
     tau = {g: float(block_efficiency(hazards[:g])) if g else 1.0 for g in (0, *gammas)}
-    begun = {g: [text[: max(len(text) - int(turns * cycles * tau[g] / 2), 2)] for text in texts] for g in tau}
+    half_growth = {g: int(turns * cycles * tau[g] / 2) for g in tau}
+    begun = {g: [text[: max(len(text) - half_growth[g], 2)] for text in texts] for g in tau}
     uniforms = [even(i) for i in range(batch)]
     options = DecodeOptions(0, warping=warping, rule=rule, fixed=fixed)
-    loops = {g: Loop(target, draft if g else None, begun[g], longest, uniforms, options._replace(gamma=g)) for g in tau}
+    loops = {
+        g: Loop(
+            target,
+            draft if g else None,
+            begun[g],
+            longest,
+            uniforms,
+            options._replace(gamma=g),
+        )
+        for g in tau
+    }
+
+    # All gammas take turns, in this order and in the other one.
     seconds: dict[int, list[float]] = {g: [] for g in tau}
     for turn in range(turns + 1):
         step(f"turn {turn} of {turns}")
@@ -174,11 +208,23 @@ def measure(
         calibration.sample()
     costs = calibration.costs()
     yield costs
-    cycle = {g: float(np.median(seconds[g][1:])) for g in tau}  # the first turn warms up
+
+    # Tokens a block, and seconds a cycle; the first turn warmed up.
+    cycle = {g: float(np.median(seconds[g][1:])) for g in tau}
     for g in gammas:
-        written = sum(len(text) - len(start) for text, start in zip(loops[g].texts, begun[g], strict=True))
-        run = sum(len(blocks) for blocks in loops[g].blocks)
-        yield Timing(g, tau[g], written / run, costs.cycle(g), cycle[g], costs.cycle(0), cycle[0], run)
+        pairs = zip(loops[g].texts, begun[g], strict=True)
+        num_tokens = sum(len(text) - len(start) for text, start in pairs)
+        num_blocks = sum(len(blocks) for blocks in loops[g].blocks)
+        yield Timing(
+            gamma=g,
+            tau_predicted=tau[g],
+            tau_measured=num_tokens / num_blocks,
+            cycle_s_predicted=costs.cycle(g),
+            cycle_s_measured=cycle[g],
+            plain_s_predicted=costs.cycle(0),
+            plain_s_measured=cycle[0],
+            cycles=num_blocks,
+        )
 
 
 def check(
@@ -190,7 +236,8 @@ def check(
     turns: int = 8,
     cycles: int = 5,
 ) -> int:
-    """Tokens that a text may grow by; ValueError where `measure` could not run."""
+    """Return the tokens that a text may grow by; ValueError where `measure` could not run."""
+    # One more turn than is measured, each block with as many tokens as it can have, and one token.
     _check.integer(batch, "batch", 1)
     longest = (turns + 1) * cycles * (max(gammas) + 1) + 1
     limit = min(target.context, draft.context)
@@ -202,7 +249,7 @@ def check(
 
 
 def _turn(loop: Loop, gamma: int, cycles: int, device: torch.device) -> float:
-    """Seconds of a cycle of the whole batch, over a few."""
+    """Seconds of a cycle of the whole batch, the mean over some cycles."""
     group = list(range(len(loop.texts)))
     synchronize(device)
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What a person sees of a run under forced acceptance: a table, a plot, and the JSON record."""
+"""The table and the plot of a run under forced acceptance, and its rows as JSON."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from real.studies.forced.measure import Timing
 
 SCHEMA = "specsim-forced/1"
+# Styles of lines and marks, by which settings are told apart where colours are not seen.
 DASHES, MARKS = ("-", "--", "-.", ":"), ("o", "s", "^", "D")
 HEAD = ["gamma", "tau", "cycle, ms\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured", "\nerror"]
 
 
-def as_json(found: Timing) -> dict[str, Any]:
+def as_json(timing: Timing) -> dict[str, Any]:
     """The JSON form of a row; see real/results/README.md for the schema."""
-    return asdict(found) | {
-        "speedup": {"predicted": found.speedup_predicted, "measured": found.speedup_measured, "error": found.error}
+    return asdict(timing) | {
+        "speedup": {
+            "predicted": timing.speedup_predicted,
+            "measured": timing.speedup_measured,
+            "error": timing.error,
+        }
     }
 
 
@@ -37,6 +42,7 @@ def summary(record: dict[str, Any]) -> str:
 
 
 def _name(run: dict[str, Any]) -> str:
+    """The name of a setting."""
     return f"batch {run['batch']}, context {run['context']}"
 
 
@@ -51,6 +57,7 @@ def table(record: dict[str, Any]) -> Group:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
+    """The cells of a gamma's line, as `HEAD` names them."""
     speed = row["speedup"]
     return [
         str(row["gamma"]),
@@ -65,17 +72,21 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown table of a record: predicted and measured speedup of each setting, by gamma."""
+    # Three columns for each setting, a line for each gamma.
     runs, what = [run for run in record["runs"] if run["rows"]], record["provenance"]
     if not runs:
         return "No setting was finished."
     head = "".join(f" {_name(run)}: predicted | measured | error |" for run in runs)
     lines = [f"| gamma | tau, exact |{head}", "| --- " * (2 + 3 * len(runs)) + "|"]
     for k, first in enumerate(runs[0]["rows"]):
+        speedups = [run["rows"][k]["speedup"] for run in runs if k < len(run["rows"])]
         cells = [
-            f"{r['speedup']['predicted']:.2f} | {r['speedup']['measured']:.2f} | {r['speedup']['error']:+.1%}"
-            for r in (run["rows"][k] for run in runs if k < len(run["rows"]))
+            f"{speedup['predicted']:.2f} | {speedup['measured']:.2f} | {speedup['error']:+.1%}" for speedup in speedups
         ]
-        lines.append(f"| {first['gamma']} | {first['tau_predicted']:.3f} | " + " | ".join(cells) + " |")
+        start = f"| {first['gamma']} | {first['tau_predicted']:.3f} | "
+        lines.append(start + " | ".join(cells) + " |")
+
+    # The models, and where the plot is.
     lines += [
         "",
         f"Random weights shaped {target_name(what)} (target) and {what['draft']} (draft), every draft kept with "
@@ -97,7 +108,7 @@ def drawn(record: dict[str, Any]) -> Any:
     figure, (axis,) = pictures.figure(7, 3.8)
     for i, run in enumerate(record["runs"]):
         gammas = [r["gamma"] for r in run["rows"]]
-        # Dashes and marks tell settings apart where colours are not seen.
+        # Predictions as a line, measurements as marks, and both in the legend.
         dashes, mark = DASHES[i % len(DASHES)], MARKS[i % len(MARKS)]
         predicted = [r["speedup"]["predicted"] for r in run["rows"]]
         axis.plot(gammas, predicted, dashes, color=f"C{i}")
@@ -105,7 +116,8 @@ def drawn(record: dict[str, Any]) -> Any:
         axis.plot([], [], dashes, marker=mark, color=f"C{i}", label=_name(run))
     axis.axhline(1, color="black", linewidth=0.8)
     what = record["provenance"]
-    title = f"shapes of {target_name(what)} (target) and {what['draft']} (draft), alpha = {what['alpha']:g} forced"
+    models = f"{target_name(what)} (target) and {what['draft']} (draft)"
+    title = f"shapes of {models}, alpha = {what['alpha']:g} forced"
     axis.set_title(f"{title}\n{hardware(what)}", fontsize=9)
     axis.set(xlabel="gamma (drafts per block)", ylabel="speedup")
     pictures.whole_ticks(axis.xaxis)

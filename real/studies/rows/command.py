@@ -1,4 +1,4 @@
-"""The command `specsim-real rows`: both models' laws along texts of the target, as `specsim plan --rows` reads them."""
+"""The command `specsim-real rows`: both models' laws along texts, for `specsim plan --rows`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ EXAMPLES = (
     "specsim-real rows --count 16 --max-tokens 64 --out rows.safetensors",
     "specsim plan --rows rows.safetensors --cost-ratio 0.05",
 )
-MOST_BYTES = 4 << 30  # of a file; both laws are kept in 32 bits
+# Largest size of a file, in bytes; both laws are stored in 32 bits.
+MOST_BYTES = 4 << 30
 
 
 def rows(
@@ -62,12 +63,15 @@ def rows(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
-    check_writable(out)  # what can be said at once is said before torch is loaded
+    # Refuse bad options before torch is loaded.
+    check_writable(out)
     target, draft = checked_pair(target, draft)
     check_dtype(dtype)
     chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
+
+    # The pair and its prompts, and the size of the file.
     from real.decode.warping import Warping
 
     warping = Warping(temperature, top_k, top_p, min_p)
@@ -78,22 +82,41 @@ def rows(
     needed = 8 * pair.target.vocab_size * len(prompt_ids) * max_tokens
     if needed > MOST_BYTES:
         raise ValueError(
-            f"{len(prompt_ids)} texts of {max_tokens} tokens over {pair.target.vocab_size} take {needed / 1e9:.1f} GB, "
+            f"{len(prompt_ids)} texts of {max_tokens} tokens over {pair.target.vocab_size} "
+            f"take {needed / 1e9:.1f} GB, "
             f"above {MOST_BYTES / 1e9:.1f}; lower --count or --max-tokens"
         )
-    held = along(pair, prompt_ids, max_tokens=max_tokens, warping=warping, seed=seed)
-    write_bytes(out, save(held))
-    texts_written, tokens = len(held["lengths"]), len(held["tokens"])
+
+    # Write the file, and print what it holds.
+    arrays = along(pair, prompt_ids, max_tokens=max_tokens, warping=warping, seed=seed)
+    write_bytes(out, save(arrays))
+    texts_written, tokens = len(arrays["lengths"]), len(arrays["tokens"])
     if as_json:
-        found = {"out": str(out), "texts": texts_written, "tokens": tokens, "vocab": pair.target.vocab_size}
-        found |= chosen.asked | chosen.applied(pair.tokenizer)
-        typer.echo(json_answer("specsim-real/rows", found | {"lengths": held["lengths"].tolist()}))
+        answer = {
+            "out": str(out),
+            "texts": texts_written,
+            "tokens": tokens,
+            "vocab": pair.target.vocab_size,
+        }
+        answer |= chosen.asked | chosen.applied(pair.tokenizer)
+        answer |= {"lengths": arrays["lengths"].tolist()}
+        typer.echo(json_answer("specsim-real/rows", answer))
     else:
         typer.echo(f"{texts_written} texts, {tokens} tokens: specsim plan --rows {out} ...")
 
 
-def along(pair: Pair, prompts: list[list[int]], *, max_tokens: int, warping: Warping, seed: int) -> dict[str, Array]:
-    """p and q (n, V), tokens (n,) and the lengths of the texts that the target writes after the prompts."""
+def along(
+    pair: Pair,
+    prompts: list[list[int]],
+    *,
+    max_tokens: int,
+    warping: Warping,
+    seed: int,
+) -> dict[str, Array]:
+    """Both models' laws along texts that the target writes after the prompts.
+
+    The keys are those of the file: p and q (n, V), tokens (n,), and the lengths of the texts.
+    """
     import numpy as np
 
     from real.decode.score import laws
@@ -107,11 +130,18 @@ def along(pair: Pair, prompts: list[list[int]], *, max_tokens: int, warping: War
     for prompt, text in zip(prompts, texts, strict=True):
         if not text:
             continue
-        both = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, prompt, text, warping))
-        for kept, law in zip((p, q), both, strict=True):
-            kept.append((law / law.sum(axis=-1, keepdims=True)).astype(np.float32))
+        # Laws are normalised in float64, then rounded.
+        both = laws(pair.target, pair.draft, prompt, text, warping)
+        for rounded_laws, tensor in zip((p, q), both, strict=True):
+            law = np.asarray(tensor.double().cpu())
+            rounded_laws.append((law / law.sum(axis=-1, keepdims=True)).astype(np.float32))
         tokens.extend(text)
         lengths.append(len(text))
     if not lengths:
         raise ValueError("no text has a token: the target ended each of them at once")
-    return {"p": np.concatenate(p), "q": np.concatenate(q), "tokens": np.array(tokens), "lengths": np.array(lengths)}
+    return {
+        "p": np.concatenate(p),
+        "q": np.concatenate(q),
+        "tokens": np.array(tokens),
+        "lengths": np.array(lengths),
+    }

@@ -1,4 +1,4 @@
-"""The command `specsim-real trees`: tau at equal node budgets, on toy models taken from the bundled pair."""
+"""The command `specsim-real trees`: tau at equal node budgets, on toy models of the bundled pair."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def trees(
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
-    check_outputs(out or Path("trees.json"))  # what can be said at once is said before torch is loaded
+    # Refuse bad options before torch is loaded.
+    check_outputs(out or Path("trees.json"))
     sizes = parse_numbers(budgets, "budgets", limits.MAX_NODES)
     for name, value, least in (
         ("budgets", min(sizes), 4),
@@ -60,15 +61,18 @@ def trees(
         within(value, name, least)
     within(threads, "threads", 1, limits.MAX_THREADS)
     from real.decode.warping import Warping
-    from real.studies.compare import report
+    from real.studies import provenance
     from real.studies.trees import report as trees_report
-    from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
+    from real.studies.trees.kinds import SIBLINGS
+    from real.studies.trees.measure import SMOOTHING, measure, recited, steps, trigrams
 
     warping = Warping(top_k=top_k)
     for name, value in (("symbols", symbols), ("top_k", top_k or SIBLINGS)):
         within(value, name, SIBLINGS)
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
-    what = report.provenance(
+
+    # The provenance, by which a record is carried on or refused.
+    what = provenance.provenance(
         command=command_line("specsim-real"),
         target="bundled",
         draft="bundled",
@@ -87,11 +91,13 @@ def trees(
     )
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
+        """Load the pair; return the function that measures the toy models not yet recorded."""
         pair = open_pair(None, None, threads=threads)
         runs = [run for run in old.get("runs", []) if len(run["rows"]) == steps(sizes)]
         return partial(measure_toys, pair, runs)
 
     def measure_toys(pair: Pair, runs: list[dict[str, Any]], run: Run) -> None:
+        """Make the toy models, and measure every rule and topology at every budget on each."""
         from real.load_pair import load
         from real.studies.drafts.measure import written
 
@@ -99,11 +105,18 @@ def trees(
         run.record["runs"] = runs
         done = {entry["name"] for entry in runs}
         step = run.stages((2 - len(done)) * steps(sizes))
-        texts = [
-            _text(model, prompts[:count], max_tokens, seed) for model in (pair, load(TINY / "draft", TINY / "draft"))
-        ]
+        writers = (pair, load(TINY / "draft", TINY / "draft"))
+        texts = [_text(writer, prompts[:count], max_tokens, seed) for writer in writers]
         ids = [list(pair.tokenizer(prompt)["input_ids"]) for prompt in prompts[:recorded]]
-        rows = written(pair, ids, rows=10**9, max_tokens=64, warping=warping, seed=seed, name="recorded rows")
+        rows = written(
+            pair,
+            ids,
+            rows=10**9,
+            max_tokens=64,
+            warping=warping,
+            seed=seed,
+            name="recorded rows",
+        )
         toys = (trigrams(texts[0], texts[1], symbols), recited(rows))
         sentences = (
             f"Trigrams: of {symbols - 1} characters and one for all others, additive smoothing {SMOOTHING:g}, the "
@@ -130,6 +143,6 @@ def trees(
 
 
 def _text(pair: Pair, prompts: list[str], max_tokens: int, seed: int) -> str:
-    """What the target of a pair writes after the prompts, one after the other."""
-    found: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, seed=seed)
-    return "".join(pair.tokenizer.decode(text.tokens) for text in found)
+    """The texts that the target of a pair writes after the prompts, joined."""
+    texts: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, seed=seed)
+    return "".join(pair.tokenizer.decode(text.tokens) for text in texts)

@@ -1,4 +1,4 @@
-"""What a person sees of a comparison of trees at equal node budgets: tables, a plot, and the JSON record."""
+"""The tables and the plot of a comparison of trees at equal node budgets, from its record."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
 from specsim.report.text import aligned
 
-ORACLE = "likeliest texts of the target"  # trees that no draft can know
+# Trees that no draft can know.
+ORACLE = "likeliest texts of the target"
 SCHEMA = "specsim-trees/1"
-NAMES = {("chain", "traversal"): "block"}  # what a rule is on a single path
-FEW = 0.9  # of the budget: who has fewer nodes than that is said to
-SHOWN, WIDTH = 3, 14  # budgets side by side in a terminal, and characters of a shape's lines
-PLOTTED = {  # lines of the plot: topology and rule -> style
+# Other names of rules: on a single path traversal is block verification.
+NAMES = {("chain", "traversal"): "block"}
+# A tree with fewer nodes than this fraction of the budget has their number in its cell.
+FEW = 0.9
+# Budgets side by side in a terminal, and characters of a shape's lines.
+SHOWN, WIDTH = 3, 14
+# Lines of the plot: topology and rule -> style.
+PLOTTED = {
     ("chain", "tokenwise"): "C7:", ("chain", "traversal"): "C7-",
     ("i.i.d. paths", "multipath_block"): "C0-", ("i.i.d. paths", "lifted, optimal"): "C1-",
     ("RSD-C", "traversal"): "C2--", ("RSD-S", "tokenwise, recursive_wor"): "C3:", ("RSD-S", "traversal"): "C3--",
@@ -30,7 +35,7 @@ PLOTTED = {  # lines of the plot: topology and rule -> style
 
 
 def row_of(run: dict[str, Any], topology: str, rule: str, budget: int) -> dict[str, Any] | None:
-    """One row of a group, if it was measured."""
+    """The row of a topology, rule and budget in a group; None if it was not measured."""
     key = (topology, rule, budget)
     return next((r for r in run["rows"] if (r["topology"], r["rule"], r["budget"]) == key), None)
 
@@ -41,34 +46,47 @@ def budgets(record: dict[str, Any]) -> list[int]:
 
 
 def leading(run: dict[str, Any], budget: int) -> list[dict[str, Any]]:
-    """The row of largest tau, and those whose interval meets its interval; trees that no draft can know left out."""
+    """The row with the largest tau, and the rows whose interval meets its interval.
+
+    Trees that no draft can know are left out.
+    """
     rows = [row for row in run["rows"] if row["budget"] == budget and row["topology"] != ORACLE]
     best = max(rows, key=lambda row: float(row["tau"]))
     return [row for row in rows if _interval(row)[1] >= _interval(best)[0]]
 
 
 def _interval(row: dict[str, Any]) -> list[float]:
+    """The interval of a row's tau, which is a point where tau is exact."""
     return row["interval"] or [row["tau"], row["tau"]]
 
 
 def _cell(run: dict[str, Any], row: dict[str, Any] | None) -> str:
+    """tau of a row, bold if it leads, with the shape that was chosen; empty without a row."""
     if row is None:
         return ""
-    said = [row["shape"]] if len(row["shapes_tried"]) > 1 else []
-    said += [f"{row['nodes']:.1f} nodes"] if row["nodes"] < FEW * row["budget"] else []
-    shape = f" ({'; '.join(said)})" if said else ""
+    remarks = []
+    if len(row["shapes_tried"]) > 1:
+        remarks.append(row["shape"])
+    if row["nodes"] < FEW * row["budget"]:
+        remarks.append(f"{row['nodes']:.1f} nodes")
+    shape = f" ({'; '.join(remarks)})" if remarks else ""
     number = _number(row["tau"], row["interval"])
-    return (f"**{number}**" if row in leading(run, row["budget"]) else number) + shape
+    if row in leading(run, row["budget"]):
+        number = f"**{number}**"
+    return number + shape
 
 
 def _number(value: float, interval: list[float] | None) -> str:
-    """Exact numbers have no interval."""
-    return f"{value:.3f}" + ("" if interval is None else f" ±{(interval[1] - interval[0]) / 2:.3f}")
+    """A number with half the width of its interval; exact numbers have none."""
+    if interval is None:
+        return f"{value:.3f}"
+    return f"{value:.3f} ±{(interval[1] - interval[0]) / 2:.3f}"
 
 
 def _bounds(run: dict[str, Any], topology: str, budget: int) -> str:
-    """Full information, where the best row of the topology started its blocks, for the trees that it drafted."""
-    rows = [r for r in run["rows"] if (r["topology"], r["budget"]) == (topology, budget) and r["bound"]]
+    """The full-information bound at the block starts of the topology's best row, for its trees."""
+    key = (topology, budget)
+    rows = [r for r in run["rows"] if (r["topology"], r["budget"]) == key and r["bound"]]
     if not rows:
         return ""
     best = max(rows, key=lambda r: r["tau"])
@@ -76,34 +94,34 @@ def _bounds(run: dict[str, Any], topology: str, budget: int) -> str:
 
 
 def lines(record: dict[str, Any]) -> list[list[str]]:
-    """Cells of the table, a line for each rule on trees of a kind, and after these what no rule exceeds on them."""
-    found, order = [], record["runs"][0]["rows"]
-    sizes = budgets(record)
+    """Cells of the table: for each kind of trees a line a rule, then the bound on all rules."""
+    table_lines, order = [], record["runs"][0]["rows"]
+    columns = [(run, n) for run in record["runs"] for n in budgets(record)]
     for topology in dict.fromkeys(row["topology"] for row in order):
-        rules = dict.fromkeys((row["rule"], row["lossless"]) for row in order if row["topology"] == topology)
-        for rule, lossless in rules:
-            cells = [_cell(run, row_of(run, topology, rule, n)) for run in record["runs"] for n in sizes]
-            name = NAMES.get((topology, rule), rule)
-            found.append([topology, f"`{name}`" if "," not in name else _step(name), _verdict(lossless), *cells])
-        bounds = [_bounds(run, topology, n) for run in record["runs"] for n in sizes]
+        # A line for each rule.
+        rows = [row for row in order if row["topology"] == topology]
+        for rule, lossless in dict.fromkeys((row["rule"], row["lossless"]) for row in rows):
+            cells = [_cell(run, row_of(run, topology, rule, n)) for run, n in columns]
+            name = _quoted(NAMES.get((topology, rule), rule))
+            table_lines.append([topology, name, "yes" if lossless else "no", *cells])
+
+        # A line for the bound, where it is known.
+        bounds = [_bounds(run, topology, n) for run, n in columns]
         if any(bounds):
-            found.append([topology, "*full information*", "", *bounds])
-    return found
+            table_lines.append([topology, "*full information*", "", *bounds])
+    return table_lines
 
 
-def _step(name: str) -> str:
-    rule, step = name.split(", ")
-    return f"`{rule}` of `{step}`"
-
-
-def _verdict(lossless: bool) -> str:
-    return "yes" if lossless else "no"
+def _quoted(name: str) -> str:
+    """The name of a rule in Markdown, "lifted, optimal" as "`lifted` of `optimal`"."""
+    return " of ".join(f"`{part}`" for part in name.split(", "))
 
 
 def head(record: dict[str, Any]) -> list[str]:
     """Names of the columns."""
     sizes = budgets(record)
-    return ["trees", "rule", "lossless", *(f"{run['name']}: {n} nodes" for run in record["runs"] for n in sizes)]
+    columns = [f"{run['name']}: {n} nodes" for run in record["runs"] for n in sizes]
+    return ["trees", "rule", "lossless", *columns]
 
 
 def table(record: dict[str, Any]) -> Group:
@@ -113,7 +131,9 @@ def table(record: dict[str, Any]) -> Group:
     for i, run in enumerate(record["runs"]):
         for first in range(0, len(sizes), SHOWN):
             head = ["trees,\nrule", *(f"{n} nodes" for n in sizes[first : first + SHOWN])]
-            columns = slice(3 + i * len(sizes) + first, 3 + i * len(sizes) + min(first + SHOWN, len(sizes)))
+            # Cells of these models and budgets; the first three name the line.
+            start = 3 + i * len(sizes)
+            columns = slice(start + first, start + min(first + SHOWN, len(sizes)))
             rows = [[_label(*row[:3]), *map(_stacked, row[columns])] for row in lines(record)]
             parts.append(f"\n{run['name']}\n" + aligned([head, *rows]))
     return shown(*parts)
@@ -132,7 +152,8 @@ def _stacked(cell: str) -> str:
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """Markdown of a record: the comparison, what it was computed on, and its plot."""
+    """Markdown of a record: the comparison, the models that it was computed on, and its plot."""
+    # The table, then a paragraph that explains it.
     what, names = record["provenance"], head(record)
     text = ["| " + " | ".join(names) + " |", "| --- " * len(names) + "|"]
     text += ["| " + " | ".join(cells) + " |" for cells in lines(record)]
@@ -154,7 +175,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
-    """PNG: tau against the budget, a panel for each pair; bars are the intervals."""
+    """Write a PNG: tau against the budget, a panel for each pair; bars are the intervals."""
     write_bytes(path, pictures.as_png(drawn(record)))
 
 
@@ -163,14 +184,26 @@ def drawn(record: dict[str, Any]) -> Any:
     figure, axes = pictures.figure(10, 3.8, len(record["runs"]))
     sizes = budgets(record)
     for axis, run in zip(axes, record["runs"], strict=True):
+        # A line for each rule, with the halves of its intervals.
         ends = []
         for (topology, rule), style in PLOTTED.items():
             rows = [row for n in sizes if (row := row_of(run, topology, rule, n))]
             taus = [row["tau"] for row in rows]
-            ranges = [(row["interval"][1] - row["interval"][0]) / 2 if row["interval"] else 0 for row in rows]
-            axis.errorbar([row["budget"] for row in rows], taus, ranges, fmt=style, marker="o", markersize=3, capsize=2)
+            intervals = [_interval(row) for row in rows]
+            axis.errorbar(
+                [row["budget"] for row in rows],
+                taus,
+                [(high - low) / 2 for low, high in intervals],
+                fmt=style,
+                marker="o",
+                markersize=3,
+                capsize=2,
+            )
             label = f"{topology}: {NAMES.get((topology, rule), rule)}"
-            ends += [(taus[-1], label, axis.lines[-1].get_color())] if rows else []
+            if rows:
+                ends.append((taus[-1], label, axis.lines[-1].get_color()))
+
+        # Axes with a tick for each budget.
         axis.set(xlabel="nodes of the tree", ylabel="tau, tokens per target call", xscale="log")
         axis.set_title(run["name"], fontsize=10)
         axis.set_xticks(sizes, [str(n) for n in sizes])

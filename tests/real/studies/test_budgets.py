@@ -15,7 +15,8 @@ import real.cli
 from real.cli import app
 from real.studies.drafts.measure import Rows
 from real.studies.trees import report as trees_report
-from real.studies.trees.measure import KINDS, branchings, recited, steps, trigrams
+from real.studies.trees.kinds import KINDS, branchings
+from real.studies.trees.measure import recited, steps, trigrams
 from specsim import acceptance_rate
 from specsim.trees import depths
 

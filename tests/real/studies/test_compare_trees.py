@@ -15,7 +15,7 @@ import real.cli
 from real.decode import loop
 from real.decode.blocks import Score, predict_blocks
 from real.decode.tree_plan import TreeVerifier
-from real.studies.compare import tree_measure, tree_report, tree_shapes
+from real.studies.compare import tree_measure, tree_report, tree_sentences, tree_shapes
 from real.studies.compare.tree_settings import TreeSettings
 from real.studies.compare.tree_shapes import Text, call_samples, chain_entry, parse_tree, predicted, shaped, tree_entry
 from real.studies.records import markdown
@@ -98,8 +98,8 @@ def test_a_shape_is_suggested_by_ranks_and_times() -> None:
         ([3.0, 5.0, 9.0], 0.0, "walk would be no tree, at 1.00 times"),
         ([1.0, 1.0, 1.0], 0.9, "walk would be no tree, at 1.00 times"),
     ):
-        assert said in str(tree_report.suggested(record(verify, draft)))
-    assert tree_report.suggested(record([1, 1, 1], 0) | {"shape_ranks": None, "acceptance": {"ranks": None}}) is None
+        assert said in str(tree_sentences.suggested(record(verify, draft)))
+    assert tree_sentences.suggested(record([1, 1, 1], 0) | {"shape_ranks": None, "acceptance": {"ranks": None}}) is None
 
 
 def test_a_rule_without_a_law_given_the_text_is_not_predicted(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_defaults_of_smollm2_are_the_commands(words: str, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(real.studies.compare.command, "run", ended)
     monkeypatch.setattr(real.studies.compare.command, "checked_pair", lambda target, draft: ("smollm2", "x"))
-    monkeypatch.setattr(real.studies.compare.subject.report, "weights", lambda place: "")
+    monkeypatch.setattr(real.studies.compare.subject.provenance, "weights", lambda place: "")
     monkeypatch.setattr(real.studies.compare.from_python, "prepared", lambda *told: lambda run: None)
     given = {"rules": ["tokenwise", "block"]} if "rule" in words else {"gammas": [2], "chat": True} if words else {}
     assert CliRunner().invoke(real.cli.app, ["compare", "smollm2", *words.split()]).exit_code == 0
