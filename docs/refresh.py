@@ -53,6 +53,7 @@ TEXTS = {
     "transport": "drafts",
     "simulate": "simulate",
     "paths": "trees",
+    "tails": "tails",
 }
 
 
