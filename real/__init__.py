@@ -29,7 +29,11 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     """Load torch and transformers when a name is asked for, not with the package: help needs neither."""
     if name not in _HOME:
-        raise AttributeError(f"module 'real' has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, __all__, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module 'real' has no attribute {name!r}{hint}")
     return getattr(import_module(_HOME[name]), name)
 
 

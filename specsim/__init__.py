@@ -37,7 +37,12 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name != f"specsim.{name}":
                 raise
-    raise AttributeError(f"module 'specsim' has no attribute {name!r}")
+    # A dunder that a library looks for is asked for often, and by no person.
+    from difflib import get_close_matches
+
+    near = [] if name.startswith("_") else get_close_matches(name, __all__, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'specsim' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

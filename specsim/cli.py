@@ -8,11 +8,14 @@ import typer
 
 import specsim
 from specsim.commands import check, claims, conform, diagnose, log, report, rules, simulate, validate
+from specsim.commands.conform_options import EXAMPLES as CONFORM
+from specsim.commands.diagnose_options import EXAMPLES as DIAGNOSE
 from specsim.commands.options import Command, Group, examples
 from specsim.commands.plan.options import EXAMPLES as PLAN
-from specsim.commands.plan.options import plan
+from specsim.commands.plan.start import plan
+from specsim.commands.simulate_options import EXAMPLES as SIMULATE
 from specsim.commands.sweep.options import EXAMPLES as SWEEP
-from specsim.commands.sweep.options import sweep
+from specsim.commands.sweep.start import sweep
 
 HELP = """Exact theory of speculative decoding.
 
@@ -49,17 +52,15 @@ def _options(
 # The short help is what `specsim --help` lists: within 80 columns, where typer would cut it off.
 app.command(cls=Command, epilog=rules.EXAMPLES, short_help="Print the table of shipped rules.")(rules.rules)
 app.command(cls=Command, epilog=check.EXAMPLES, short_help="Run every conformance check on a rule.")(check.check)
-app.command(cls=conform.ConformCommand, epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(
-    conform.conform
-)
+app.command(cls=conform.ConformCommand, epilog=CONFORM, short_help="Is somebody's verifier lossless?")(conform.conform)
 app.command(cls=Command, epilog=PLAN, short_help="Will speculation help, with how many drafts?")(plan)
 app.command(cls=Command, epilog=log.EXAMPLES, short_help="What does an engine's log say of acceptance?")(log.log)
-app.command(cls=Command, epilog=diagnose.EXAMPLES, short_help="It is on and slower: why?")(diagnose.diagnose)
+app.command(cls=Command, epilog=DIAGNOSE, short_help="It is on and slower: why?")(diagnose.diagnose)
 app.command(cls=Command, epilog=validate.EXAMPLES, short_help="Score the predictor on published speedups.")(
     validate.validate
 )
 app.command(cls=Command, epilog=claims.EXAMPLES, short_help="Which published claims hold?")(claims.claims)
-app.command(cls=Command, epilog=simulate.EXAMPLES, short_help="Decode with a rule on toy models.")(simulate.simulate)
+app.command(cls=Command, epilog=SIMULATE, short_help="Decode with a rule on toy models.")(simulate.simulate)
 app.command(cls=Command, epilog=report.EXAMPLES, short_help="Draw records as one page that works offline.")(
     report.report
 )

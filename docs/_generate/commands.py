@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import typer.main
 import real.cli
 import specsim.cli
 from _generate.proofs import put
+from specsim.commands.options import kind_of_one
 
 PROGRAMS = {"specsim": specsim.cli.app, "specsim-real": real.cli.app}
 
@@ -47,7 +49,7 @@ def _section(program: str, command: Any) -> str:
         is_argument = parameter.param_type_name == "argument"
         panel = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
         words, help_text = (part.strip() for part in record)
-        panels.setdefault(panel, []).append(f"`{words}`\n: {_escaped(help_text) or '(no help)'}")
+        panels.setdefault(panel, []).append(f"`{kind_of_one(words)}`\n: {_escaped(help_text) or '(no help)'}")
     for panel, entries in panels.items():
         lines += [f"**{panel}**", *entries]
 
@@ -64,7 +66,11 @@ def _paragraphs(text: str | None) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return help text that Markdown shows as it is."""
-    for sign in ("*", "_", "<", "[", "$"):
-        text = text.replace(sign, f"\\{sign}")
-    return text
+    """Return help text that Markdown shows as it is, with names of options as code: typography would join dashes."""
+    parts = text.split("`")
+    # Every second part stands between back ticks already.
+    for i in range(0, len(parts), 2):
+        for sign in ("*", "_", "<", "[", "$"):
+            parts[i] = parts[i].replace(sign, f"\\{sign}")
+        parts[i] = re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", r"`\1`", parts[i])
+    return "`".join(parts)

@@ -31,7 +31,9 @@ app = typer.Typer(
     ),
 )
 def main(
-    parts: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(NAMES)}; all by default.")] = None,
+    parts: Annotated[
+        list[str] | None, typer.Argument(help=f"Parts to run: {', '.join(NAMES)}; all by default.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cuda or cpu.")] = "cuda",
     tiny: Annotated[bool, typer.Option("--tiny", help="Tiny sizes of everything: does it run at all?")] = False,
     out: Annotated[

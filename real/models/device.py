@@ -5,6 +5,10 @@ from __future__ import annotations
 import torch
 
 from real.models.names import check_dtype
+from specsim.base.unknown import unknown
+
+# Devices that an error names; cuda:1 is the second of a kind.
+KINDS = ("cpu", "cuda", "cuda:1", "mps", "xpu")
 
 
 def parse_device(name: str) -> str:
@@ -13,6 +17,9 @@ def parse_device(name: str) -> str:
         # A device without values, such as meta, cannot run a model.
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
+        # For a name that it does not know, torch lists the devices of all of its builds.
+        if "Expected one of" in str(error):
+            raise unknown("device", name, KINDS) from None
         raise ValueError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
     return name
 

@@ -13,6 +13,7 @@ from real import TINY
 from real.options import positive, read_prompts, read_shipped, shipped_set
 from real.prompts import SETS
 from real.prompts.chat_template import has_template, prompt_ids
+from real.studies.settings import PROMPTS
 
 _HELP = (
     "Text file, one prompt a line; JSON with a list `prompts`; or shipped prompts, TASK:SPLIT such as chat:test or "
@@ -28,7 +29,8 @@ def complete_prompts(incomplete: str) -> list[str]:
 
 
 PromptsOption = Annotated[
-    Path | None, typer.Option("--prompts", help=_HELP, autocompletion=complete_prompts, show_default=False)
+    Path | None,
+    typer.Option("--prompts", help=_HELP, autocompletion=complete_prompts, show_default=False, rich_help_panel=PROMPTS),
 ]
 ChatOption = Annotated[
     bool | None,
@@ -37,6 +39,7 @@ ChatOption = Annotated[
         help="Whether the target's chat template is written around each prompt. [default: around shipped prompts, if "
         "the target has one]",
         show_default=False,
+        rich_help_panel=PROMPTS,
     ),
 ]
 

@@ -21,9 +21,9 @@ from rich.console import Console
 from real.studies.progress import begin_bar, progress_bar
 from real.studies.records import in_form, rows_of
 from specsim.base.files import check_writable, json_text, write_json
-from specsim.commands.options import Form
+from specsim.commands.options import OUTPUT, Form
 
-Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.", rich_help_panel=OUTPUT)]
 OUT = "JSON record; a PNG goes beside it. [default: {0}.json; where that is of another study, {0}-2.json and so on]"
 # Entries in which provenances of one study may differ; the last is known only once the target is
 # loaded.

@@ -28,29 +28,49 @@ def _seed(value: int) -> int:
     return value
 
 
-Temperature = Annotated[float, typer.Option(help="Of the law that is sampled; 0: greedy.")]
-TopK = Annotated[int, typer.Option(help="Likeliest tokens that are kept; 0: all.")]
-TopP = Annotated[float, typer.Option(help="Probability that the likeliest tokens kept add up to; 1: off.")]
-MinP = Annotated[float, typer.Option(help="Least probability kept, over that of the likeliest token; 0: off.")]
-RepetitionPenalty = Annotated[float, typer.Option(help="Divides the logits of tokens seen before; 1: off.")]
-Seed = Annotated[int, typer.Option(callback=_seed, help="Of every random number.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...: where both models run.")]
+# Panels of the help of a command with many options.
+PROMPTS, LOAD, DRAFTS, LAW, MACHINE = "Prompts", "Load", "Drafts", "Sampled law", "Machine"
+
+Temperature = Annotated[float, typer.Option(help="Temperature of target and draft; 0 is greedy.", rich_help_panel=LAW)]
+TopK = Annotated[int, typer.Option(help="Sample from so many likeliest tokens; 0: all.", rich_help_panel=LAW)]
+TopP = Annotated[
+    float,
+    typer.Option(
+        help="Sample from the likeliest tokens whose probabilities add up to this; 1: off.", rich_help_panel=LAW
+    ),
+]
+MinP = Annotated[
+    float,
+    typer.Option(
+        help="Leave out tokens whose probability is below this share of the likeliest one's; 0: off.",
+        rich_help_panel=LAW,
+    ),
+]
+RepetitionPenalty = Annotated[
+    float, typer.Option(help="Divide the logits of tokens seen before by this; 1: off.", rich_help_panel=LAW)
+]
+Seed = Annotated[int, typer.Option(callback=_seed, help="Seed of the random numbers.", rich_help_panel=LAW)]
+Device = Annotated[str, typer.Option(help="Device of both models: cpu, cuda, cuda:1, ...", rich_help_panel=MACHINE)]
 Dtype = Annotated[
     str,
     typer.Option(
-        help="float32, bfloat16, float16 or float64: of weights and products.",
+        help="Number type of weights and products: float32, bfloat16, float16 or float64.",
+        rich_help_panel=MACHINE,
         autocompletion=starting(lambda: ("float32", "bfloat16", "float16", "float64")),
     ),
 ]
 Weights = Annotated[
     str,
     typer.Option(
-        help="int8 or int4: round the target's projections. Losslessness is then that of the rounded target.",
+        help="Stored type of the target's weights: int8 or int4. Lossless is then said of the rounded target.",
+        rich_help_panel=MACHINE,
         autocompletion=starting(lambda: ("int8", "int4")),
         show_default=False,
     ),
 ]
-Threads = Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")]
+Threads = Annotated[
+    int, typer.Option(help="Threads of torch; 1 is steadiest on a shared machine.", rich_help_panel=MACHINE)
+]
 
 
 def checked_pair(target: str, draft: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
@@ -87,7 +88,9 @@ def validate(
     left: dict[tuple[str, ...], list[float]] = {}
     for name in dict.fromkeys(fit):
         if name not in known:
-            raise ValueError(f"fit names {name!r}, which is no row of the file")
+            near = get_close_matches(str(name), list(known), 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"fit names {name!r}, which is no row of the file{hint}")
         row = known[name]
         if row.tau is None:
             raise ValueError(f"fit names {name!r}, which prints no tokens per target call")

@@ -6,20 +6,15 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import typer
 
-from specsim.commands.completion import complete_property, complete_subject
+from specsim.commands.conform_options import Conform
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import (
-    AsCsv,
-    AsJson,
-    AsLatex,
-    AsMarkdown,
     Command,
     Form,
-    examples,
     form_of,
     parse_budget,
     takes,
@@ -29,54 +24,12 @@ from specsim.commands.options import (
 UNDECIDED, BAD_INPUT = 2, 3
 # Default budget in seconds for each subject of a file; the subjects share the sum.
 EACH = 60.0
-EXAMPLES = examples(
-    "specsim conform rejection",
-    "specsim conform my_rule.py --property marginal",
-    "specsim conform my_rule.py --subject my_rule --certificate held.json",
-    "specsim conform --list",
-)
-SOURCE_HELP = "Name of an adapter, an exhibit or a rule, or the path of a file."
-BUDGET_HELP = (
-    "Time for all of it, as 60, 60s or 2m; by default a minute for each subject. "
-    "Waiting for a busy processor does not count."
-)
-SUBJECT_HELP = "Judge this subject alone: its name, or an unambiguous part."
-HTML_HELP = "Write the report to this file, as a page that needs no other."
-BADGE_HELP = "Write the outcome to this file as JSON of a badge (shields.io's endpoint)."
-CHECK_HELP = "Is the subject the one of this certificate, and did all --property pass?"
-COUNTS_HELP = "A log in order of time, a JSON object a block: p, q (probabilities of the drafted tokens), kept."
 
 
 class ConformCommand(Command):
     """The command whose bad input has another status."""
 
     bad_input = BAD_INPUT
-
-
-class Conform(NamedTuple):
-    """Options of `specsim conform`."""
-
-    source: Annotated[
-        str | None, typer.Argument(metavar="SUBJECT", help=SOURCE_HELP, autocompletion=complete_subject)
-    ] = None
-    subject: Annotated[str | None, typer.Option(help=SUBJECT_HELP)] = None
-    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--property", help="One property; may be given several times.", autocompletion=complete_property),
-    ] = None
-    false_alarm: Annotated[float, typer.Option(help="Probability of convicting a correct subject.")] = 1e-6
-    counts: Annotated[Path | None, typer.Option(help=COUNTS_HELP)] = None
-    html: Annotated[Path | None, typer.Option(help=HTML_HELP)] = None
-    junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this file as JUnit XML, for CI.")] = None
-    badge: Annotated[Path | None, typer.Option(help=BADGE_HELP)] = None
-    certificate: Annotated[Path | None, typer.Option(help="Write what was judged to this file.")] = None
-    check: Annotated[Path | None, typer.Option(help=CHECK_HELP)] = None
-    as_list: Annotated[bool, typer.Option("--list", help="Every adapter, and what is missing to run it.")] = False
-    as_csv: AsCsv = False
-    as_latex: AsLatex = False
-    as_markdown: AsMarkdown = False
-    as_json: AsJson = False
 
 
 @takes(Conform, bad_input=BAD_INPUT)

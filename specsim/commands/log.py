@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from specsim.commands.json_form import interval, one_or_many
-from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
     from specsim.base.intervals import Measure
@@ -58,7 +58,10 @@ class Log(NamedTuple):
     ] = None
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95
     out: Annotated[
-        Path | None, typer.Option(help="CSV file to write (position, tried, kept), for `specsim plan --hazards`.")
+        Path | None,
+        typer.Option(
+            help="CSV file to write (position, tried, kept), for `specsim plan --hazards`.", rich_help_panel=OUTPUT
+        ),
     ] = None
     as_csv: AsCsv = False
     as_latex: AsLatex = False

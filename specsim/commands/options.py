@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -22,6 +23,22 @@ class Command(TyperCommand):
     """A command whose help groups options by panel, and whose usage errors are one line."""
 
     bad_input = BAD
+
+    def __init__(self, *args: Any, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        # Arguments are written in capitals, as in RULE, wherever they are named.
+        for parameter in self.params:
+            if parameter.param_type_name == "argument" and parameter.metavar is None:
+                parameter.metavar = str(parameter.name).upper()
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of a usage line: FILE for an argument, [FILE] if it may be left out, FILE... for several."""
+        arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
+        pieces = ["[OPTIONS]"]
+        for argument in arguments:
+            piece = str(argument.metavar) if argument.required else f"[{argument.metavar}]"
+            pieces.append(piece if argument.nargs == 1 else f"{piece}...")
+        return pieces
 
     def make_context(self, info_name: str | None, *args: Any, **extra: Any) -> Any:
         """Return the context of a call, or end with one line for options that cannot be read."""
@@ -53,13 +70,22 @@ class Command(TyperCommand):
                 continue
             is_argument = parameter.param_type_name == "argument"
             panel = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None)
-            sections.setdefault(panel or "Options", []).append(entry)
-        # Options without a panel, as --help, come last.
-        rest = sections.pop("Options", [])
-        for heading, entries in [*sections.items(), ("Options", rest)]:
+            sections.setdefault(panel or "Options", []).append((kind_of_one(entry[0]), entry[1]))
+        # Options without a panel, then where the output goes and in which form, and --help, come last.
+        last = [(heading, sections.pop(heading, [])) for heading in ("Options", OUTPUT)]
+        for heading, entries in [*sections.items(), *last]:
             if entries:
                 with formatter.section(heading):
                     formatter.write_dl(entries)
+
+
+def kind_of_one(name: str) -> str:
+    """Return the name of a parameter with the kind of one value, where it may be given several times.
+
+    >>> kind_of_one("--param <list[str]>"), kind_of_one("RECORDS <list[Path]>")
+    ('--param <str>', 'RECORDS <path>')
+    """
+    return re.sub(r"<list\[(\w+)\]>", lambda kind: f"<{kind[1].lower()}>", name)
 
 
 # The expected kind of value, by pydantic's name for the error.
@@ -96,6 +122,9 @@ FORMER = {
     ("log", "--hazards"): "--out",
     ("log", "--length"): "--gamma",
     ("diagnose", "--length"): "--gamma",
+    ("plan", "--alpha"): "ALPHA alone, as in `specsim plan 0.8`",
+    ("drafts", "--rows"): "--positions",
+    ("trees", "--budgets"): "--nodes",
 }
 
 
@@ -105,7 +134,8 @@ def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
     # A program without words prints its help, which is an error of this class.
     if message is None or type(error).__name__ == "NoArgsIsHelpError":
         return
-    words = message().rstrip(".")
+    # What the library writes as sentences becomes one line.
+    words = re.sub(r"\. Did you mean (.*\?)$", r"; did you mean \1", message().rstrip("."))
     # An unknown option has near ones, and may have been one before.
     name, near = getattr(error, "option_name", ""), list(getattr(error, "possibilities", None) or ())
     former = FORMER.get((program.rpartition(" ")[2], name))
@@ -120,7 +150,8 @@ def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
         (detail, *_) = details()
         expected = EXPECTED.get(detail["type"], str(detail["msg"]))
         words = f"{words.partition(': ')[0]}: got {shown(detail['input'])}, expected {expected}"
-    fail(f"{words[0].lower()}{words[1:]}; `{program} -h` lists what there is", status)
+    joint = " " if words.endswith("?") else "; "
+    fail(f"{words[0].lower()}{words[1:]}{joint}`{program} -h` lists what there is", status)
 
 
 def takes(

@@ -6,6 +6,7 @@ import json
 import operator
 import sys
 import warnings
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
@@ -19,8 +20,8 @@ from specsim.base.reading import MOST_BYTES, read_text
 from specsim.commands.errors import sentence
 from specsim.commands.json_form import interval, json_answer, made_here
 from specsim.commands.options import form_of
-from specsim.commands.simulate import Simulate
 from specsim.commands.simulate_doubt import disagreement
+from specsim.commands.simulate_options import Simulate
 from specsim.exact.chain import expected_tokens
 from specsim.report.forms import Cell, Number, Table, page
 from specsim.simulation.chain_of_blocks import chain_of, drafted
@@ -72,8 +73,11 @@ def models(target: str, draft: str) -> tuple[Automaton, Automaton]:
 def _parts(name: str, spec: str) -> tuple[str, str]:
     """Return the kind of a specification, and its rest."""
     kind, colon, rest = spec.partition(":")
-    if kind not in [known.partition(":")[0] for known in KINDS] or not colon or not rest:
-        raise ValueError(f"{name} {spec!r} is no model; give {' or '.join(KINDS)}")
+    kinds = [known.partition(":")[0] for known in KINDS]
+    if kind not in kinds or not colon or not rest:
+        near = get_close_matches(kind, kinds, 1) if colon and kind not in kinds else []
+        hint = f"did you mean {near[0]}:? " if near else ""
+        raise ValueError(f"{name} {spec!r} is no model; {hint}give {' or '.join(KINDS)}")
     return kind, rest
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from specsim.commands.log_against import is_tie
 
 if TYPE_CHECKING:
-    from specsim.commands.diagnose import Diagnose
+    from specsim.commands.diagnose_options import Diagnose
     from specsim.logs.record import EngineLog
     from specsim.report.forms import Cell, Form
     from specsim.speed.prediction import Estimate

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from specsim.base import check
+from specsim.base.unknown import unknown
 from specsim.continuous.steps import TINY, Step, gap_of, keeps, log_density_ratio, number, numbers, points
 from specsim.types import Array
 
@@ -215,7 +216,7 @@ def emit(
     # Check the options, and decide which drafts are accepted.
     check.record(rng, "rng", np.random.Generator)
     if instead not in ("reflection", "line", "loop"):
-        raise ValueError(f"instead {check.shown(instead)} is unknown; known: reflection, line, loop")
+        raise unknown("instead", instead, ("reflection", "line", "loop"))
     accepted = keeps(step, x, u, factor)
     drafts = np.broadcast_to(points(step, x), (*accepted.shape, step.mean_p.shape[-1]))
 

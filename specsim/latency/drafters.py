@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specsim.base import check
+from specsim.base.unknown import unknown
 from specsim.latency.shape import ModelShape, States, Window, as_eagle
 
 DRAFTERS = ("eagle", "eagle3", "mtp", "ngram", "suffix")
@@ -47,7 +48,7 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
     (1, 32000, 50.3)
     """
     if kind not in ("eagle", "eagle3", "mtp"):
-        raise ValueError(f"kind must be eagle, eagle3 or mtp, got {kind!r}")
+        raise unknown("kind", kind, ("eagle", "eagle3", "mtp"))
     scored_tokens = check.integer(scored, "scored", 0)
     if scored_tokens > target.vocab:
         raise ValueError(f"scored is {scored_tokens}, more than the vocabulary of {target.vocab}")

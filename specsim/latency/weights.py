@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from specsim.base.unknown import unknown
+
 
 class Weights(NamedTuple):
     """A type of stored weights: bits of a parameter of the layers, of experts (0: as the layers), of the head.
@@ -70,5 +72,5 @@ def weights_named(name: str, argument: str) -> Weights:
     key = str(name).lower().replace("-", "_")
     weights = STORED.get(key) or TYPES.get(key)
     if weights is None:
-        raise ValueError(f"{argument} must be one of {', '.join(TYPES)}; got {name!r}")
+        raise unknown(argument, name, TYPES)
     return weights

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from specsim.base import check, limits
+from specsim.base.unknown import unknown
 from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
@@ -96,7 +97,7 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
     g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     for name, chosen in (("kind", kind), ("to", to)):
         if chosen not in _MEASURES:
-            raise ValueError(f"{name} must be one of {', '.join(_MEASURES)}, got {chosen!r}")
+            raise unknown(name, chosen, _MEASURES)
     top = {"tau": g + 1, "kept": g, "draft_rate": 1, "output_share": g / (g + 1), "alpha": 1}[kind]
     v = float(check.scalar(value, f"value ({kind})", f"[{1 if kind == 'tau' else 0}, {top!r}]"))
     if kind == to:

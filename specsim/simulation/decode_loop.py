@@ -224,6 +224,8 @@ def _tree_loop(
     """The checked description of a decode loop with trees; ValueError or TypeError naming what does not fit."""
     scheme = module.CHILDREN[0] if scheme is None else scheme
     if scheme not in (known := discover.facts(module).schemes):
+        if scheme not in (schemes := [*discover.names("draft"), *topology.SCHEMES]):
+            raise unknown_of_kinds("scheme", scheme, {"schemes": schemes})
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
     # A beam has a width and a depth; other trees have parents.
     if scheme == "beam":

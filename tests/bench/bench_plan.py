@@ -20,7 +20,7 @@ import specsim
 
 ROUNDS = 5
 COMMAND = shlex.split(
-    "-m specsim plan --target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4 --alpha 0.8 "
+    "-m specsim plan 0.8 --target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4 "
     "--batch 1,8,64 --context 1k,32k"
 )
 CONTEXTS = (0, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)

@@ -14,7 +14,7 @@ import tempfile
 from timing import machine, medians  # isort: skip (sets the number of threads)
 
 ROUNDS = 11
-PLAN = "-m specsim plan --target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4 --alpha 0.8"
+PLAN = "-m specsim plan 0.8 --target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4"
 GOALS: dict[str, tuple[str, float | None]] = {
     "Python alone": ("-c pass", None),
     "import specsim": ("-c 'import specsim'", 0.15),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, NamedTuple
 
 import pytest
@@ -49,6 +50,13 @@ def tiny() -> typer.Typer:
         (["conform", "--qqqq"], 3, "no such option: --qqqq; `specsim conform -h` lists what there is"),
         (["--Nope"], 2, "no such option: --Nope; `specsim -h` lists what there is"),
         (["NOPE"], 2, "no such command 'NOPE'; `specsim -h` lists what there is"),
+        (["plann"], 2, "no such command 'plann'; did you mean 'plan'? `specsim -h` lists what there is"),
+        (
+            ["plan", "--alpha", "0.8"],
+            2,
+            "no such option: --alpha; did you mean ALPHA alone, as in `specsim plan 0.8`? `specsim plan -h` lists what "
+            "there is",
+        ),
         (
             ["plan", "x"],
             2,
@@ -98,3 +106,16 @@ def test_only_two_forms_of_output_exclude_each_other() -> None:
     alone("json", False, markdown=True)
     with pytest.raises(ValueError, match="--json and --csv are both given"):
         alone("json", True, markdown=False, csv="out.csv")
+
+
+def test_help_names_arguments_in_capitals_and_the_kind_of_one_value() -> None:
+    assert "Usage: specsim log [OPTIONS] FILE\n" in run(app, "log", "-h")[1]
+    shown = run(app, "diagnose", "-h")[1]
+    assert "Usage: specsim diagnose [OPTIONS] OFF [ON]...\n" in shown
+    assert "  ON <path> " in shown
+    assert "--param <str> " in run(app, "check", "-h")[1]
+
+
+def test_where_the_output_goes_stands_last_in_a_help() -> None:
+    headings = [line for line in run(app, "sweep", "-h")[1].splitlines() if re.fullmatch(r"\w+:", line)]
+    assert headings == ["Arguments:", "Options:", "Output:"]

@@ -20,7 +20,7 @@ from specsim.commands.plan import answer, doubts
 
 
 def test_the_answer_is_the_library_s() -> None:
-    found = as_json(f"{PAIR} --alpha 0.8 --batch 1,8,256 --context 1k,32k")
+    found = as_json(f"{PAIR} 0.8 --batch 1,8,256 --context 1k,32k")
     ours = specsim.plan(TIMES, 0.8, batches=[1, 8, 256], contexts=[1024, 32768])
     for shown, one in zip(found["points"], ours, strict=True):
         assert (shown["gamma"], shown["batch"], shown["context"]) == (one.gamma, one.batch, one.context)
@@ -45,7 +45,7 @@ def test_the_answer_is_the_library_s() -> None:
 
 
 def test_the_sentence_comes_first_and_every_assumption_is_printed() -> None:
-    words = f"{PAIR} --alpha 0.8 --batch 1,8,256 --context 1k,32k"
+    words = f"{PAIR} 0.8 --batch 1,8,256 --context 1k,32k"
     shown, found = run(words).splitlines(), as_json(words)
     assert shown[0] == found["sentence"]
     assert shown[-len(found["assumptions"]) :] == [f"- {said}" for said in found["assumptions"]]
@@ -63,7 +63,7 @@ def test_the_sentence_comes_first_and_every_assumption_is_printed() -> None:
 
 
 def test_costs_as_numbers() -> None:
-    for words in ("0.8 --cost-ratio 0.05 --overhead 0.1", "--alpha 0.8 --cost-ratio 0.05 --overhead 0.1 --batch 1,8"):
+    for words in ("0.8 --cost-ratio 0.05 --overhead 0.1", "0.8 --cost-ratio 0.05 --overhead 0.1 --batch 1,8"):
         found = as_json(words)
         best = specsim.optimal_gamma(0.8, cost_ratio=0.05, overhead=0.1, max_gamma=16)
         assert [point["gamma"] for point in found["points"]] == [best.gamma]
@@ -86,7 +86,7 @@ def test_a_curve_for_verification() -> None:
 def test_trees_where_siblings_are_known() -> None:
     words = f"{PAIR} --ranks 0.7,0.12,0.05 --batch 1,256"
     found = as_json(words)
-    chains = as_json(f"{PAIR} --alpha 0.7 --batch 1,256")
+    chains = as_json(f"{PAIR} 0.7 --batch 1,256")
     assert chains["trees"] == []
     for one in (found, chains):  # what the acceptance rests on is another thing
         for point in one["points"]:
@@ -141,7 +141,7 @@ def test_a_tree_may_help_where_no_chain_does() -> None:
 def test_without_an_interval_a_doubt_is_enough() -> None:
     assert as_json("0.3 --cost-ratio 0.25")["helps"] == "perhaps"
     assert as_json("0.8 --cost-ratio 0.05")["helps"] == "yes"
-    experts = as_json("--target mixtral-8x7b --draft llama-3.2-1b --hardware h100-sxm --tp 2 --alpha 0.8")
+    experts = as_json("--target mixtral-8x7b --draft llama-3.2-1b --hardware h100-sxm --tp 2 0.8")
     assert (experts["points"][0]["speedup"]["low"], experts["points"][0]["gamma"] > 0) == (None, True)
     assert experts["doubts"][0]["speedup"] < 1
     assert experts["helps"] == "perhaps"
@@ -175,7 +175,7 @@ def test_what_costs_as_numbers_leave_out_is_said() -> None:
 
 
 def test_a_record_holds_what_was_asked() -> None:
-    asked = as_json(f"{PAIR} --alpha 0.8 --batch 1,8 --context 2k --overhead 0.5")["asked"]
+    asked = as_json(f"{PAIR} 0.8 --batch 1,8 --context 2k --overhead 0.5")["asked"]
     assert (asked["target"], asked["draft"], asked["hardware"]) == ("llama-3.1-70b", "llama-3.2-1b", "h100-sxm")
     assert (asked["tp"], asked["draft_tp"], asked["dtype"], asked["overhead"]) == (4, 1, "bf16", 0.5)
     assert (asked["batch"], asked["context"], asked["max_gamma"]) == ([1, 8], [2048], 16)
@@ -184,8 +184,8 @@ def test_a_record_holds_what_was_asked() -> None:
 
 
 def test_the_level_is_the_one_asked_for() -> None:
-    assert as_json(f"{PAIR} --alpha 0.8 --level 0.9")["level"] == 0.9
-    assert "speedup, 99.9%" in run(f"{PAIR} --alpha 0.8 --level 0.999")
+    assert as_json(f"{PAIR} 0.8 --level 0.9")["level"] == 0.9
+    assert "speedup, 99.9%" in run(f"{PAIR} 0.8 --level 0.999")
 
 
 def test_what_if_an_assumption_fails() -> None:
@@ -210,11 +210,11 @@ def test_the_overhead_tried_is_the_one_that_validation_fits() -> None:
 
 
 def test_pairs_and_devices_that_do_not_go_together_are_said() -> None:
-    assert as_json(f"{PAIR} --alpha 0.8")["notes"] == []
-    found = as_json("--target llama-3.1-70b --draft qwen2.5-0.5b --hardware h100-sxm --tp 4 --alpha 0.8")["notes"]
+    assert as_json(f"{PAIR} 0.8")["notes"] == []
+    found = as_json("--target llama-3.1-70b --draft qwen2.5-0.5b --hardware h100-sxm --tp 4 0.8")["notes"]
     assert len(found) == 1
     assert found[0].startswith("Llama-3.1-70B has 128256 tokens and Qwen2.5-0.5B 151936: a draft needs the target's")
-    found = as_json(f"{PAIR} --tp 3 --draft-tp 3 --alpha 0.8")["notes"]
+    found = as_json(f"{PAIR} --tp 3 --draft-tp 3 0.8")["notes"]
     assert found == [
         "Llama-3.1-70B has 64 heads, which 3 devices cannot share equally",
         "Llama-3.2-1B has 32 heads, which 3 devices cannot share equally",
@@ -225,9 +225,9 @@ def test_a_config_stands_for_a_model(tmp_path: Path) -> None:
     config = {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,
               "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192, "vocab_size": 128256}  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(config))
-    named = as_json(f"{SMALL} --alpha 0.7")["points"][0]
+    named = as_json(f"{SMALL} 0.7")["points"][0]
     for path in (tmp_path, tmp_path / "config.json"):
-        words = f"--target llama-3.1-8b --draft {path} --hardware h100-sxm --alpha 0.7"
+        words = f"--target llama-3.1-8b --draft {path} --hardware h100-sxm 0.7"
         assert as_json(words)["points"][0]["draft"] == pytest.approx(named["draft"], rel=1e-3)
 
 
@@ -236,7 +236,7 @@ def test_the_command_loads_no_framework() -> None:
 import sys
 from typer.testing import CliRunner
 from specsim.cli import app
-assert CliRunner().invoke(app, {["plan", *shlex.split(PAIR), "--alpha", "0.8"]!r}).exit_code == 0
+assert CliRunner().invoke(app, {["plan", *shlex.split(PAIR), "0.8"]!r}).exit_code == 0
 print(*sorted({{m.partition(".")[0] for m in sys.modules}}))
 """
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -254,7 +254,7 @@ def test_the_recorded_times_are_what_was_promised() -> None:
 
 
 def test_host_overhead_is_stated_and_in_the_interval() -> None:
-    words = PAIR.removesuffix("--overhead 0") + "--alpha 0.8 --batch 1,256"
+    words = PAIR.removesuffix("--overhead 0") + "0.8 --batch 1,256"
     free, late, spared = as_json(f"{words} --overhead 0"), as_json(f"{words} --overhead 1.4"), as_json(words)
     for without, with_it, one in zip(free["points"], late["points"], spared["points"], strict=True):
         assert one["speedup"]["value"] == without["speedup"]["value"]
@@ -269,7 +269,7 @@ def test_host_overhead_is_stated_and_in_the_interval() -> None:
 
 def test_where_it_helps_at_short_contexts_alone() -> None:
     """A draft whose caches are as large as its target's: there is no boundary, and it helps where the table says."""
-    words = "--target qwen3-8b --draft qwen3-0.6b --hardware h100-sxm --alpha 0.6 --batch 16 --overhead 0"
+    words = "--target qwen3-8b --draft qwen3-0.6b --hardware h100-sxm 0.6 --batch 16 --overhead 0"
     found, text = as_json(words), run(words)
     assert found["points"][0]["gamma"] > 0
     assert found["boundaries"] == [{"batch": 16, "from_context": None}]
@@ -278,13 +278,13 @@ def test_where_it_helps_at_short_contexts_alone() -> None:
     gammas = [one.gamma for one in specsim.plan(times, 0.6, batches=[16], contexts=[first, last, last + 1, 131_072])]
     assert [g > 0 for g in gammas] == [True, True, False, False]
     assert f"at batch 16 speculation helps at contexts from {first} to {last}, and not at the longest" in text
-    assert "at batch 1 speculation helps at no context" in run(f"{SMALL} --alpha 0.1")
-    assert "at batch 1 speculation helps at every context" in run(f"{SMALL} --alpha 0.8")
+    assert "at batch 1 speculation helps at no context" in run(f"{SMALL} 0.1")
+    assert "at batch 1 speculation helps at every context" in run(f"{SMALL} 0.8")
 
 
 def test_columns_of_costs_have_their_unit() -> None:
     """They were "draft" and "verify", beside a cycle in ms."""
-    head = next(line for line in run(f"{SMALL} --alpha 0.8 --markdown").splitlines() if line.startswith("| batch"))
+    head = next(line for line in run(f"{SMALL} 0.8 --markdown").splitlines() if line.startswith("| batch"))
     assert "| draft, steps | verify, steps | cycle, ms |" in head
 
 

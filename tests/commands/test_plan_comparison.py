@@ -179,7 +179,7 @@ def test_bad_records_end_with_one_line(held: Any, message: str, tmp_path: Path) 
         ("--dtype fp8", "--dtype: it says nothing of a --comparison"),
         ("--batch 1,8", "--comparison has the costs of one text at a time; leave out --batch, got 1,8"),
         (
-            "--ranks 0.5 --alpha 0.5",
+            "--ranks 0.5 0.5",
             "give one of alpha, --ranks, --hazards, --histogram, --rows, --tau; got alpha, ranks",
         ),
     ],

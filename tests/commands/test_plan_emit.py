@@ -25,10 +25,10 @@ def test_vllm_gets_a_folder_not_a_file(tmp_path: Path) -> None:
               "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192, "vocab_size": 128256}  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(config))
     for path in (tmp_path, tmp_path / "config.json"):
-        words = f"--target llama-3.1-8b --draft {path} --hardware h100-sxm --alpha 0.8 --emit vllm"
+        words = f"--target llama-3.1-8b --draft {path} --hardware h100-sxm 0.8 --emit vllm"
         assert json.loads(run(words))["model"] == str(tmp_path)
         assert "hub id" not in CliRunner().invoke(app, ["plan", *shlex.split(words)]).stderr
-    named = CliRunner().invoke(app, ["plan", *shlex.split(f"{SMALL} --alpha 0.8 --emit vllm")]).stderr
+    named = CliRunner().invoke(app, ["plan", *shlex.split(f"{SMALL} 0.8 --emit vllm")]).stderr
     assert "write the draft's folder or hub id in place of REPLACE-WITH-PATH-OF-llama-3.2-1b" in named
 
 
@@ -88,7 +88,7 @@ def test_the_tau_check_can_fail() -> None:
 
 
 def test_emitted_by_the_command() -> None:
-    words = f"{PAIR} --alpha 0.8 --batch 64,256 --context 2k"
+    words = f"{PAIR} 0.8 --batch 64,256 --context 2k"
     both = specsim.roofline("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", tensor_parallel=4, draft_tensor_parallel=4)
     config = json.loads(run(f"{words} --draft-tp 4 --emit vllm"))
     ours = specsim.batch_schedule(both, 0.8, max_batch=256, context=2048)
@@ -151,7 +151,7 @@ def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
 
 
 def test_forced_acceptance_is_asked_for_and_warned_of() -> None:
-    words = f"{SMALL} --alpha 0.8 --emit"
+    words = f"{SMALL} 0.8 --emit"
     for engine in ("vllm", "llamacpp"):
         real, forced = (
             CliRunner().invoke(app, ["plan", *shlex.split(f"{words} {engine}{end}")]) for end in ("", "-synthetic")
@@ -184,7 +184,7 @@ def test_adaptive_lengths_are_of_chains_and_say_so() -> None:
     words = f"{SMALL.replace('llama-3.2-1b', 'eagle3')} --batch 1,64"
     tree, alone = (
         CliRunner().invoke(app, ["plan", *shlex.split(f"{words} {kept} --emit sglang-adaptive")])
-        for kept in ("--ranks 0.6,0.2,0.1", "--alpha 0.6")
+        for kept in ("--ranks 0.6,0.2,0.1", "0.6")
     )
     assert (tree.exit_code, alone.exit_code) == (0, 0), tree.output
     assert json.loads(tree.stdout) == json.loads(alone.stdout)

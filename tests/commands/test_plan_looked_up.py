@@ -23,18 +23,18 @@ NGRAM = f"{EIGHT} --draft ngram --overhead 0"
 @pytest.mark.parametrize("draft", ["ngram", "suffix", "NGRAM"])
 def test_no_plan_of_looked_up_drafts_from_an_acceptance_alone(draft: str) -> None:
     """The trial's case: an acceptance of 0.35 was taken for every step, and the answer was "Yes: 1.53 times"."""
-    said = run(f"{EIGHT} --draft {draft} --alpha 0.35", 2)
+    said = run(f"{EIGHT} --draft {draft} 0.35", 2)
     assert f"--draft {draft.lower()} needs --drafted-share, the share of the target calls that had drafts" in said
     assert "`specsim log` prints it under this name" in said
     # nor with --rate, nor for an engine
-    assert "needs --drafted-share" in run(f"{EIGHT} --draft {draft} --alpha 0.35 --rate 1", 2)
-    assert "needs --drafted-share" in run(f"{EIGHT} --draft {draft} --alpha 0.35 --emit vllm", 2)
+    assert "needs --drafted-share" in run(f"{EIGHT} --draft {draft} 0.35 --rate 1", 2)
+    assert "needs --drafted-share" in run(f"{EIGHT} --draft {draft} 0.35 --emit vllm", 2)
 
 
 def test_steps_without_a_draft_are_plain_ones() -> None:
     """By hand: 1 + s (tau - 1) tokens in a step that costs 1 - s + s t."""
     share = 0.25
-    found = as_json(f"{NGRAM} --alpha 0.6 --drafted-share {share} --max-gamma 4")
+    found = as_json(f"{NGRAM} 0.6 --drafted-share {share} --max-gamma 4")
     times = specsim.roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
     plain = times.target(1, 1, 1024).value
     for gamma, one in enumerate(found["curve"]):
@@ -43,12 +43,12 @@ def test_steps_without_a_draft_are_plain_ones() -> None:
         assert one["value"] == pytest.approx((1 + share * (tau - 1)) / (1 - share + share * cost))
     best = found["points"][0]
     assert best["tau"]["value"] == pytest.approx(1 + share * (specsim.block_efficiency(0.6, gamma=best["gamma"]) - 1))
-    always = as_json(f"{NGRAM} --alpha 0.6 --drafted-share 1 --max-gamma 4")
+    always = as_json(f"{NGRAM} 0.6 --drafted-share 1 --max-gamma 4")
     assert always["points"][0]["speedup"]["value"] > best["speedup"]["value"]
     # The least acceptance is that of the steps with a draft, whatever their share.
     assert found["break_even"] == pytest.approx(always["break_even"])
     half = next(one for one in found["doubts"] if one["assumption"] == "the share of steps with a draft")
-    rarer = as_json(f"{NGRAM} --alpha 0.6 --drafted-share {share / 2} --max-gamma {best['gamma']}")
+    rarer = as_json(f"{NGRAM} 0.6 --drafted-share {share / 2} --max-gamma {best['gamma']}")
     assert half["speedup"] == pytest.approx(rarer["curve"][best["gamma"]]["value"])
     assert "a draft is found in 0.25 of the steps" in " ".join(found["assumptions"])
     assert "0.25 of all steps (--drafted-share)" in found["assumptions"][0]
@@ -57,13 +57,13 @@ def test_steps_without_a_draft_are_plain_ones() -> None:
 def test_the_share_is_of_drafts_that_are_looked_up() -> None:
     for words, message in (
         (
-            f"{SMALL} --alpha 0.6 --drafted-share 0.5",
+            f"{SMALL} 0.6 --drafted-share 0.5",
             "below 1 goes with drafts that are looked up: --draft ngram or suffix",
         ),
-        (f"{NGRAM} --alpha 0.6 --drafted-share 0", "drafted_share is 0.0; it must lie in (0, 1]"),
-        (f"{NGRAM} --alpha 0.6 --drafted-share 1.2", "drafted_share is 1.2; it must lie in (0, 1]"),
-        (f"{NGRAM} --ranks 0.6,0.2 --drafted-share 0.5", "chains: give --hazards or --alpha instead of --ranks"),
-        (f"{NGRAM} --alpha 0.6 --drafted-share 0.5 --one-pass", "leave out --one-pass and --cache-hits"),
+        (f"{NGRAM} 0.6 --drafted-share 0", "drafted_share is 0.0; it must lie in (0, 1]"),
+        (f"{NGRAM} 0.6 --drafted-share 1.2", "drafted_share is 1.2; it must lie in (0, 1]"),
+        (f"{NGRAM} --ranks 0.6,0.2 --drafted-share 0.5", "chains: give --hazards or ALPHA instead of --ranks"),
+        (f"{NGRAM} 0.6 --drafted-share 0.5 --one-pass", "leave out --one-pass and --cache-hits"),
     ):
         assert message in run(words, 2)
 

@@ -17,7 +17,7 @@ from specsim.latency.weights import TYPES
 
 def test_what_does_not_fit_is_said() -> None:
     """The answer was "Yes" with a note: now it says first that the models do not fit, and on what they would."""
-    words = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --alpha 0.8"
+    words = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm 0.8"
     missing = "weights and caches take at least 142 GB of 80; 2 of these devices or more would hold them"
     found = as_json(f"{words} --batch 1,64")
     assert found["helps"] == "does not fit"
@@ -42,8 +42,8 @@ def test_what_does_not_fit_is_said() -> None:
     assert some["sentence"].endswith("1 of the 2 points does not fit the memory.")
     emitted = CliRunner().invoke(app, ["plan", *shlex.split(f"{words} --tp 2 --draft-tp 2 --batch 1,64 --emit vllm")])
     assert "batch 64, context 1024 does not fit" in emitted.stderr
-    for fitting in (PAIR, f"{words} --dtype fp8".replace("--alpha 0.8", "")):
-        assert not [note for note in as_json(f"{fitting} --alpha 0.8")["notes"] if "fit" in note]
+    for fitting in (PAIR, f"{words} --dtype fp8".replace("0.8", "")):
+        assert not [note for note in as_json(f"{fitting} 0.8")["notes"] if "fit" in note]
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,11 @@ from specsim.report import text
 
 
 def test_yes_no_and_perhaps() -> None:
-    assert as_json(f"{SMALL} --alpha 0.28")["helps"] == "perhaps"  # the interval holds 1
-    no = as_json(f"{SMALL} --alpha 0.15")
+    assert as_json(f"{SMALL} 0.28")["helps"] == "perhaps"  # the interval holds 1
+    no = as_json(f"{SMALL} 0.15")
     assert (no["helps"], no["doubts"]) == ("no", [])
     assert no["sentence"].startswith("No: with 1 draft per block, decoding is 0.9")
-    assert as_json(f"{SMALL} --alpha 0.7 --batch 512,1 --context 0")["sentence"].endswith(
-        " At 1 of the 2 points it helps."
-    )
+    assert as_json(f"{SMALL} 0.7 --batch 512,1 --context 0")["sentence"].endswith(" At 1 of the 2 points it helps.")
     least = specsim.break_even_alpha(
         specsim.roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), gamma=1, context=1024
     )

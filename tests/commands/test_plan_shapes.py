@@ -94,7 +94,10 @@ def test_rows_under_a_mask(tmp_path: Path) -> None:
 
 
 BAD = [
-    ("0.8 --cost-ratio 0.1 --weights int3", "--weights with --cost-ratio must be int8 or int4, got 'int3'"),
+    (
+        "0.8 --cost-ratio 0.1 --weights int3",
+        "with --cost-ratio: int8, int4",
+    ),
     ("0.8 --cost-ratio 0.1 --weights int4 --batch 8", "--weights with --cost-ratio was timed for one sequence"),
     ("0.8 --cost-ratio 0.1 --weights int4 --verify-cost 1,1.1", "both say what passes cost; give one of them"),
     ("0.8 --cost-ratio 0.1 --cache-hits 1.1", "cache_hits[0] is 1.1; it must lie in [0, 1]"),

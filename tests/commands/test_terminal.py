@@ -28,7 +28,7 @@ LAWS = ["simulate", "--target", "law:1/3,2/3", "--draft", "law:2/3,1/3", "--gamm
 SHORT = [*LAWS, "--blocks", "2000", "--sequences", "100"]
 PLAN = ["plan", "0.8", "--cost-ratio", "0.05"]
 MODELS = ["--target", "llama-3.1-70b", "--draft", "llama-3.2-1b", "--hardware", "h100-sxm", "--tp", "4"]
-PAIR = ["plan", *MODELS, "--alpha", "0.8", "--batch", "1,256", "--context", "1k,16k"]
+PAIR = ["plan", *MODELS, "0.8", "--batch", "1,256", "--context", "1k,16k"]
 FIT = ["validate", "--fit", "magicdec-001,magicdec-007,magicdec-014"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -29,3 +30,12 @@ def test_every_option_is_in_the_reference(written: Path, program: str) -> None:
         options = {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
         assert options - {name for name in options if f"`{name}" in section} <= {"--help"}
         assert "```bash\n" in section
+
+
+def test_names_of_options_in_help_texts_are_code(written: Path) -> None:
+    """Typography would make one dash of two."""
+    for program in ("specsim", "specsim-real"):
+        prose = re.sub(r"```.*?```|`[^`]*`", "", (written / f"{program}.md").read_text(encoding="utf-8"), flags=re.S)
+        assert "--" not in prose
+    commands = sys.modules["_generate.commands"]
+    assert commands._escaped("With --rows: `plan --x` of a_b - 1") == "With `--rows`: `plan --x` of a\\_b - 1"

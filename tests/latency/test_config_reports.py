@@ -12,7 +12,7 @@ from specsim.latency import Constants
 from specsim.latency.drafters import of_target
 
 WAY_ON = (
-    r"what works without it: specsim plan --cost-ratio .* with --alpha or --hazards; specsim diagnose \(two logs\); "
+    r"what works without it: specsim plan --cost-ratio .* with ALPHA or --hazards; specsim diagnose \(two logs\); "
     r"specsim-real compare"
 )
 SCOUT: dict[str, Any] = {

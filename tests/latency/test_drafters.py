@@ -111,7 +111,7 @@ def test_drafters_of_the_target() -> None:
     assert wide.fusion == 3 * 2 * H * H
     assert of_target(EIGHT, "eagle3", scored=1000).scored == 1000
     for call, message in (
-        (lambda: of_target(EIGHT, "medusa"), "kind must be eagle, eagle3 or mtp, got 'medusa'"),
+        (lambda: of_target(EIGHT, "medusa"), "kind 'medusa' is unknown; known: eagle, eagle3, mtp"),
         (lambda: of_target(EIGHT, "mtp", scored=10**6), "scored is 1000000, more than the vocabulary of 128256"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -137,7 +137,7 @@ def test_hub_ids_are_known_offline() -> None:
 
 
 def test_the_command_names_what_it_took(tmp_path: Path) -> None:
-    base = "--target meta-llama/Llama-3.1-8B-Instruct --hardware h100-sxm --alpha 0.7 --json"
+    base = "--target meta-llama/Llama-3.1-8B-Instruct --hardware h100-sxm 0.7 --json"
     found = plan(f"{base} --draft yuhuili/EAGLE3-LLaMA3.1-Instruct-8B")
     assert found["notes"][0] == "meta-llama/Llama-3.1-8B-Instruct is taken to have the shape of Llama-3.1-8B"
     assert "one layer of Llama-3.1-8B, and its head scores 32000 tokens" in found["notes"][1]

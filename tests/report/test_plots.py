@@ -143,7 +143,7 @@ def test_one_call_makes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     plots.write_all(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(NAMES)
     assert [faults(one, whole=name != "validation.png") for one, name in zip(made, NAMES, strict=True)] == [[], [], []]
-    words = "plan --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --alpha 0.7 --plot mine.png"
+    words = "plan --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm 0.7 --plot mine.png"
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(app, shlex.split(words)).exit_code == 0
     assert (

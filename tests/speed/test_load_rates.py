@@ -170,7 +170,7 @@ BAD = [
         r"^4 runs of 1000000 requests are 4000000, more than",
     ),
     (lambda s: largest_rate(s, 0.0), r"^bound is 0\.0; it must lie in \(0, inf\)$"),
-    (lambda s: largest_rate(s, 1.0, of="mean"), r"^of must be one of first, token, total, got 'mean'$"),
+    (lambda s: largest_rate(s, 1.0, of="mean"), r"^of 'mean' is unknown; known: first, token, total$"),
     (lambda s: harmful_rate(s, s._replace(unit="s")), r"^plain has unit target steps, speculative s; both must serve"),
     (lambda s: serve_by_choice([1.0, 0.5], [s], lambda live: 0), r"^arrivals\[1\] is 0\.5, before the one in front of"),
     (lambda s: serve_by_choice([1.0], [], lambda live: 0), r"^ways must be a list of one Service at least, got \[\]$"),

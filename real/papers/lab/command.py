@@ -44,11 +44,12 @@ def systems(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"Of {', '.join(registry.names())}; all of them by default.", autocompletion=starting(registry.names)
+            help=f"Systems to run: {', '.join(registry.names())}; all by default.",
+            autocompletion=starting(registry.names),
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records, one JSON file a system.")] = Path("systems"),
-    share: Annotated[float, typer.Option(help="Of every experiment's texts; less than 1 is for a trial.")] = 1.0,
+    share: Annotated[float, typer.Option(help="Share of every experiment's texts; less than 1 is for a trial.")] = 1.0,
     seed: Seed = 0,
     threads: Threads = 1,
     pair: Annotated[

@@ -55,12 +55,15 @@ def train_drafters(
         list[str] | None, typer.Argument(help="Drafters to train again; by default all of the target's.")
     ] = None,
     target: Annotated[
-        str, typer.Option(help="Whose drafters: bundled or smollm2 (a GPU is advised).", show_default=True)
+        str,
+        typer.Option(
+            help="Model whose drafters are trained: bundled or smollm2 (a GPU is advised).", show_default=True
+        ),
     ] = BUNDLED,
     work: Annotated[
         Path, typer.Option(help="Folder of the target's states and of checkpoints; the same one carries on.")
     ] = Path("drafters"),
-    device: Annotated[str, typer.Option(help="cpu or cuda; for smollm2.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Device for smollm2: cpu or cuda.")] = "cpu",
     answered: Annotated[
         str,
         typer.Option(help="For smollm2: learn from so many tokens, e.g. 100000,1000000. Weights are not saved."),

@@ -13,6 +13,9 @@ from real.studies.compare.tree_options import check_options, whole_draws
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.runner import OUT, Force, Output, Run, check_outputs, run
 from real.studies.settings import (
+    DRAFTS,
+    MACHINE,
+    PROMPTS,
     Device,
     Dtype,
     MinP,
@@ -30,7 +33,7 @@ from real.studies.settings import (
 from specsim.base import limits
 from specsim.base.provenance import command_line
 from specsim.commands.completion import complete_scheme, complete_step, complete_whole
-from specsim.commands.options import PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+from specsim.commands.options import OUTPUT, PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +87,9 @@ def compare(
     count: Annotated[
         int | None,
         typer.Option(
-            help=f"Prompts used, from the first. [default: {COUNT}; {_SMOLLM2.prompts} for smollm2]", show_default=False
+            help=f"Prompts used, from the first. [default: {COUNT}; {_SMOLLM2.prompts} for smollm2]",
+            show_default=False,
+            rich_help_panel=PROMPTS,
         ),
     ] = None,
     timed: Annotated[
@@ -93,26 +98,32 @@ def compare(
             help="Prompts that are decoded alone and timed; all are then decoded in one batch, too, for tau. "
             f"[default: all; {_SMOLLM2.timed} for smollm2 and one rule]",
             show_default=False,
+            rich_help_panel=PROMPTS,
         ),
     ] = None,
     gamma: Annotated[
         str,
         typer.Option(
-            help=f"Speculation lengths: 4, 1-8 or 1,2,4. [default: {_USUAL.gammas}; {_SMOLLM2.gammas} for smollm2]",
+            help=f"Draft tokens per block: 4, 1-8 or 1,2,4. [default: {_USUAL.gammas}; {_SMOLLM2.gammas} for smollm2]",
             show_default=False,
+            rich_help_panel=DRAFTS,
         ),
     ] = "",
     calibrate: Annotated[
-        str, typer.Option(help="Lengths whose cycles are timed; others are extrapolated. [default: every gamma]")
+        str,
+        typer.Option(
+            help="Block lengths that are timed; others are extrapolated. [default: every gamma]", rich_help_panel=DRAFTS
+        ),
     ] = "",
-    wide: Annotated[bool, typer.Option("--wide", help="Show all columns.")] = False,
-    max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    wide: Annotated[bool, typer.Option("--wide", help="Show all columns.", rich_help_panel=OUTPUT)] = False,
+    max_tokens: Annotated[int, typer.Option(help="Tokens per text.", rich_help_panel=PROMPTS)] = 64,
     widen: Annotated[
         int | None,
         typer.Option(
             help="Run the target at the cost of this many million parameters (cost emulation); 0: as it is. "
             f"[default: {WIDEN} for the bundled pair, else 0]",
             show_default=False,
+            rich_help_panel=MACHINE,
         ),
     ] = None,
     temperature: Temperature = 1.0,
@@ -125,17 +136,26 @@ def compare(
         typer.Option(
             help="Chain rule, or several to compare: tokenwise,block; with --tree tree rules.",
             autocompletion=complete_whole,
+            rich_help_panel=DRAFTS,
         ),
     ] = "tokenwise",
-    param: Annotated[list[str] | None, typer.Option(help=f"{PARAM} For every rule of --rule that has it.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(help=f"{PARAM} For every rule of --rule that has it.", rich_help_panel=DRAFTS)
+    ] = None,
     tree: Annotated[
         list[str] | None,
-        typer.Option(help="A tree, children by level: 2,1,1,1; or the best of 8 nodes: sequoia:8. May be repeated."),
+        typer.Option(
+            help="A tree, children by level: 2,1,1,1; or the best of 8 nodes: sequoia:8. May be repeated.",
+            rich_help_panel=DRAFTS,
+        ),
     ] = None,
     scheme: Annotated[
         str,
         typer.Option(
-            help="How siblings of trees are drawn. [default: iid]", autocompletion=complete_scheme, show_default=False
+            help="How siblings of trees are drawn. [default: iid]",
+            autocompletion=complete_scheme,
+            show_default=False,
+            rich_help_panel=DRAFTS,
         ),
     ] = "",
     step: Annotated[
@@ -144,15 +164,23 @@ def compare(
             help="Step rule that the tree rules tokenwise and lifted run. [default: that of the scheme]",
             autocompletion=complete_step,
             show_default=False,
+            rich_help_panel=DRAFTS,
         ),
     ] = "",
     draws: Annotated[
-        str, typer.Option(help="With --scheme distinct: different siblings expected at a node.", show_default=False)
+        str,
+        typer.Option(
+            help="With --scheme distinct: different siblings expected at a node.",
+            show_default=False,
+            rich_help_panel=DRAFTS,
+        ),
     ] = "",
     chains: Annotated[
         str,
         typer.Option(
-            help="Lengths of the chains beside trees. [default: 1-4 and the trees' nodes]", show_default=False
+            help="Lengths of the chains beside trees. [default: 1-4 and the trees' nodes]",
+            show_default=False,
+            rich_help_panel=DRAFTS,
         ),
     ] = "",
     seed: Seed = 0,
@@ -160,7 +188,9 @@ def compare(
     dtype: Dtype = "float32",
     weights: Weights = "",
     threads: Threads = 1,
-    out: Annotated[Path | None, typer.Option(help=OUT.format("compare"), show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help=OUT.format("compare"), show_default=False, rich_help_panel=OUTPUT)
+    ] = None,
     force: Force = False,
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,

@@ -11,10 +11,21 @@ import typer
 from real.options import parse_numbers, positive, within
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, run
-from real.studies.settings import Seed, Temperature, Threads, TopK, TopP, checked_pair, default_prompts, open_pair
+from real.studies.settings import (
+    DRAFTS,
+    PROMPTS,
+    Seed,
+    Temperature,
+    Threads,
+    TopK,
+    TopP,
+    checked_pair,
+    default_prompts,
+    open_pair,
+)
 from specsim.base import limits
 from specsim.base.provenance import command_line
-from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "specsim-real drafts",
-    "specsim-real drafts TARGET DRAFT --num-drafts 1-8 --rows 512",
+    "specsim-real drafts TARGET DRAFT --num-drafts 1-8 --positions 512",
 )
 
 
@@ -32,19 +43,27 @@ def drafts(
         str, typer.Argument(help="Folder, GGUF file or hub id, or smollm2; the bundled target by default.")
     ] = "",
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
-    num_drafts: Annotated[str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.")] = "1,2,3,4,6,8",
-    rows: Annotated[int, typer.Option(help="Positions taken from the target's texts, and synthetic pairs.")] = 256,
-    samples: Annotated[int, typer.Option(help="Sampled tuples a position, where a rule has no closed form.")] = 64,
+    num_drafts: Annotated[
+        str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.", rich_help_panel=DRAFTS)
+    ] = "1,2,3,4,6,8",
+    positions: Annotated[
+        int, typer.Option(help="Positions taken from the target's texts, and synthetic pairs.", rich_help_panel=PROMPTS)
+    ] = 256,
+    samples: Annotated[
+        int, typer.Option(help="Sampled tuples a position, where a rule has no closed form.", rich_help_panel=DRAFTS)
+    ] = 64,
     prompts: PromptsOption = None,
     chat: ChatOption = None,
-    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 32,
-    max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    count: Annotated[int, typer.Option(help="Prompts used, from the first.", rich_help_panel=PROMPTS)] = 32,
+    max_tokens: Annotated[int, typer.Option(help="Tokens per text.", rich_help_panel=PROMPTS)] = 64,
     temperature: Temperature = 1.0,
     top_k: TopK = 0,
     top_p: TopP = 1.0,
     seed: Seed = 0,
     threads: Threads = 1,
-    out: Annotated[Path | None, typer.Option(help=OUT.format("drafts"), show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help=OUT.format("drafts"), show_default=False, rich_help_panel=OUTPUT)
+    ] = None,
     force: Force = False,
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,
@@ -57,7 +76,7 @@ def drafts(
     check_outputs(out or Path("drafts.json"))
     target, draft = checked_pair(target, draft)
     counts = parse_numbers(num_drafts, "num_drafts", limits.MAX_DRAFTS)
-    within(rows, "rows", 1)
+    within(positions, "positions", 1)
     within(samples, "samples", 2)
     chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
     positive(max_tokens, "max_tokens")
@@ -82,7 +101,7 @@ def drafts(
         prompts_digest=provenance.digest(chosen.texts),
         **chosen.asked,
         max_tokens=max_tokens,
-        rows=rows,
+        rows=positions,
         num_drafts=counts,
         samples=samples,
     )
@@ -108,14 +127,14 @@ def drafts(
         first = written(
             pair,
             ids,
-            rows=rows,
+            rows=positions,
             max_tokens=max_tokens,
             warping=warping,
             seed=seed,
             name=name,
         )
         done = {group["name"] for group in runs}
-        for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
+        for group in [first, *(synthetic(name, positions, seed) for name in SYNTHETIC)]:
             if group.name not in done:
                 step(group.name)
                 runs.append(measure(group, counts, samples=samples, seed=seed))

@@ -13,11 +13,11 @@ import typer
 from real.models.names import check_dtype, check_rounding
 from real.options import parse_numbers, positive, within
 from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, run
-from real.studies.settings import Device, Dtype, Threads, Weights, loading
+from real.studies.settings import DRAFTS, LOAD, Device, Dtype, Threads, Weights, loading
 from specsim.base import limits
 from specsim.base.provenance import command_line
 from specsim.commands.completion import starting
-from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,17 +43,29 @@ def forced(
         str, typer.Argument(help="Shape of the target (see real.models.shapes).", autocompletion=complete_shape)
     ] = "100m",
     draft: Annotated[str, typer.Argument(help="Shape of the draft.", autocompletion=complete_shape)] = "10m",
-    batch: Annotated[str, typer.Option(help="Texts at a time: 1 or 1,4.")] = "1,4",
-    context: Annotated[str, typer.Option(help="Tokens before each text.")] = "128,1024",
-    gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
-    calibrate: Annotated[str, typer.Option(help="Lengths timed in short samples; others are extrapolated.")] = "1-3",
-    alpha: Annotated[float, typer.Option(help="Probability of keeping each draft, forced.")] = 0.8,
-    turns: Annotated[int, typer.Option(help="Turns of plain and of speculative decoding, alternating.")] = 8,
+    batch: Annotated[str, typer.Option(help="Sequences decoded together: 1 or 1,4.", rich_help_panel=LOAD)] = "1,4",
+    context: Annotated[
+        str, typer.Option(help="Tokens before the block, as 128,1k.", rich_help_panel=LOAD)
+    ] = "128,1024",
+    gamma: Annotated[
+        str, typer.Option(help="Draft tokens per block: 4, 1-8 or 1,2,4.", rich_help_panel=DRAFTS)
+    ] = "1-8",
+    calibrate: Annotated[
+        str, typer.Option(help="Block lengths timed in short samples; others are extrapolated.", rich_help_panel=DRAFTS)
+    ] = "1-3",
+    alpha: Annotated[
+        float, typer.Option(help="Acceptance rate of one draft token, forced.", rich_help_panel=DRAFTS)
+    ] = 0.8,
+    turns: Annotated[
+        int, typer.Option(help="Turns of plain and of speculative decoding, alternating.", rich_help_panel=LOAD)
+    ] = 8,
     device: Device = "cpu",
     dtype: Dtype = "bfloat16",
     weights: Weights = "",
     threads: Threads = 1,
-    out: Annotated[Path | None, typer.Option(help=OUT.format("forced"), show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help=OUT.format("forced"), show_default=False, rich_help_panel=OUTPUT)
+    ] = None,
     force: Force = False,
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,

@@ -11,6 +11,7 @@ from real.models.names import check_dtype
 from real.options import positive
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.settings import (
+    PROMPTS,
     Device,
     Dtype,
     MinP,
@@ -26,6 +27,7 @@ from real.studies.settings import (
 from specsim.base import limits
 from specsim.base.files import check_writable, write_bytes
 from specsim.commands.json_form import json_answer
+from specsim.commands.options import OUTPUT
 
 if TYPE_CHECKING:
     from real.decode.warping import Warping
@@ -45,13 +47,18 @@ def rows(
         str, typer.Argument(help="Folder, GGUF file or hub id of the target, or smollm2; the bundled pair by default.")
     ] = "",
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
-    out: Annotated[Path, typer.Option(help="The safetensors file to write.")] = Path("rows.safetensors"),
+    out: Annotated[Path, typer.Option(help="The safetensors file to write.", rich_help_panel=OUTPUT)] = Path(
+        "rows.safetensors"
+    ),
     prompts: PromptsOption = None,
     chat: ChatOption = None,
     count: Annotated[
-        int, typer.Option(help="Prompts used, from the first; ten or more, for an error that holds.")
+        int,
+        typer.Option(
+            help="Prompts used, from the first; ten or more, for an error that holds.", rich_help_panel=PROMPTS
+        ),
     ] = 16,
-    max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    max_tokens: Annotated[int, typer.Option(help="Tokens per text.", rich_help_panel=PROMPTS)] = 64,
     temperature: Temperature = 1.0,
     top_k: TopK = 0,
     top_p: TopP = 1.0,
@@ -60,7 +67,9 @@ def rows(
     device: Device = "cpu",
     dtype: Dtype = "float32",
     threads: Threads = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was written as JSON.", rich_help_panel=OUTPUT)
+    ] = False,
 ) -> None:
     """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
     # Refuse bad options before torch is loaded.

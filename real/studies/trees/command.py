@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "specsim-real trees",
-    "specsim-real trees --budgets 8,16 --sequences 64 --out runs/trees.json",
+    "specsim-real trees --nodes 8,16 --sequences 64 --out runs/trees.json",
 )
 
 
 def trees(
-    budgets: Annotated[str, typer.Option(help="Drafted nodes per target call: 8 or 8,16,32.")] = "8,16,32",
+    nodes: Annotated[str, typer.Option(help="Drafted nodes per target call: 8 or 8,16,32.")] = "8,16,32",
     blocks: Annotated[int, typer.Option(help="Blocks of each text.")] = 40,
     sequences: Annotated[int, typer.Option(help="Texts decoded, independent of each other.")] = 256,
     count: Annotated[int, typer.Option(help="Prompts from which target and draft write what trigrams count.")] = 64,
@@ -49,9 +49,9 @@ def trees(
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     # Refuse bad options before torch is loaded.
     check_outputs(out or Path("trees.json"))
-    sizes = parse_numbers(budgets, "budgets", limits.MAX_NODES)
+    sizes = parse_numbers(nodes, "nodes", limits.MAX_NODES)
     for name, value, least in (
-        ("budgets", min(sizes), 4),
+        ("nodes", min(sizes), 4),
         ("blocks", blocks, 1),
         ("sequences", sequences, 4),
         ("count", count, 1),

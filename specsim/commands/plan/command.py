@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from specsim.base.files import check_writable, write_bytes
+from specsim.base.unknown import unknown
 from specsim.commands.json_form import json_answer, made_here
 from specsim.commands.options import Form, form_of
 from specsim.commands.plan import answer, handoff, load_pictures, loops, rates, shown
@@ -56,7 +57,7 @@ def _check(options: PlanOptions) -> Form:
     # One form of output, to a file that can be written.
     form = form_of(options, emit=options.emit)
     if options.emit is not None and options.emit not in ENGINES:
-        raise ValueError(f"--emit must be one of {', '.join(ENGINES)}, got {options.emit!r}")
+        raise unknown("--emit", options.emit, ENGINES)
     if options.plot is not None:
         check_writable(options.plot, ".png")
     if options.unmasked_draft and options.rows is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specsim.base.unknown import unknown
 from specsim.commands.plan import read
 from specsim.commands.plan.comparison import Comparison
 from specsim.commands.plan.cost_record import Costs
@@ -61,7 +62,7 @@ def declared_costs(options: PlanOptions, batches: Sequence[int]) -> Costs:
         max_drafts = None if curve is None else len(curve) - 1
     else:
         if options.weights not in TIMED:
-            raise ValueError(f"--weights with --cost-ratio must be {' or '.join(TIMED)}, got {options.weights!r}")
+            raise unknown("--weights", options.weights, TIMED, "with --cost-ratio")
         if options.verify_cost is not None:
             raise ValueError("--weights and --verify-cost both say what passes cost; give one of them")
         if batches[0] != 1:

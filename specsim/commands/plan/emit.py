@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from specsim.base.unknown import unknown
 from specsim.commands.plan.engines import aisimulate, llamacpp, sglang, tensorrt_llm, vllm
 from specsim.commands.plan.engines.handover import METHODS, Handover
 from specsim.lengths.acceptance_record import as_acceptance
@@ -67,9 +68,9 @@ def handover(
 ) -> Handover:
     """Return the plan as an engine gets it; ValueError as in `emit`."""
     if engine not in EMITTERS:
-        raise ValueError(f"emit must be one of {', '.join(EMITTERS)}, got {engine!r}")
+        raise unknown("emit", engine, EMITTERS)
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        raise unknown("method", method, METHODS)
     # Engines without a length by batch take that of the first range.
     ranges = schedule if takes_batches(engine, method) else schedule[:1]
     plan = Handover(ranges, as_acceptance(acceptance), draft, method, tree if engine == "sglang" else ())

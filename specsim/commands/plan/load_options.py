@@ -50,7 +50,7 @@ def check_together(options: PlanOptions) -> None:
         if options.within is not None:
             check.scalar(options.within, "within", "(0, inf)")
     if in_loops and options.ranks is not None:
-        raise ValueError("--ranks plans trees, and a closed loop is planned for chains: give --alpha, the first rank")
+        raise ValueError("--ranks plans trees, and a closed loop is planned for chains: give ALPHA, the first rank")
     if options.tau is not None and options.gamma is None:
         raise ValueError("--tau is measured at one block length: give --gamma, too")
 

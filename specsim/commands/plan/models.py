@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
+from specsim.base.unknown import unknown
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.latency import ModelShape
 from specsim.latency.drafters import DRAFTERS, of_target
@@ -86,7 +88,12 @@ def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
         )
 
     # A model of its own.
-    draft_shape = shape(name)
+    try:
+        draft_shape = shape(name)
+    except ValueError:
+        if not Path(name).exists() and get_close_matches(kind, DRAFTERS, 1, 0.75):
+            raise unknown("--draft", kind, DRAFTERS, "kinds of drafters") from None
+        raise
     notes = [*named_after(name, draft_shape)]
     if (
         draft_shape.layers == 1

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from specsim.commands import completion
-from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, takes
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples
 from specsim.commands.plan.cost_types import (
     CacheHits,
     CostRatio,
@@ -70,7 +70,7 @@ EXAMPLES = examples(
 )
 
 # Headings under which `--help` lists the options.
-ACCEPTANCE = "Acceptance (give one)"
+ACCEPTANCE = "Acceptance, instead of ALPHA (give one)"
 SEARCH = "Search"
 
 
@@ -79,9 +79,6 @@ class PlanOptions(NamedTuple):
 
     alpha: Annotated[
         float | None, typer.Argument(metavar="ALPHA", help="Acceptance rate of one draft token, e.g. 0.8.")
-    ] = None
-    alpha_option: Annotated[
-        float | None, typer.Option("--alpha", help="The same as ALPHA.", rich_help_panel=ACCEPTANCE)
     ] = None
     ranks: Annotated[
         str | None,
@@ -220,21 +217,6 @@ def asked_options(options: PlanOptions) -> dict[str, Any]:
     for name in ("verify_cost", "cache_hits"):
         if record[name] is not None:
             record[name] = [float(number) for number in record[name].split(",")]
-    for name in ("alpha_option", "as_csv", "as_latex", "as_markdown", "as_json"):
+    for name in ("as_csv", "as_latex", "as_markdown", "as_json"):
         del record[name]
     return record
-
-
-@takes(PlanOptions)
-def plan(options: PlanOptions) -> None:
-    """Predict whether speculation helps, with how many drafts and by how much, and say what that rests on."""
-    from specsim.commands.plan import command
-
-    if options.alpha is not None and options.alpha_option is not None:
-        raise ValueError(f"alpha is given twice: {options.alpha:g} and {options.alpha_option:g}")
-    if options.alpha is None:
-        options = options._replace(alpha=options.alpha_option)
-    output = command.run(options)
-    typer.echo(output.text)
-    if output.notes:
-        typer.echo(output.notes, err=True)

@@ -71,7 +71,7 @@ def read_problem(options: PlanOptions) -> Problem:
         drafts = drafts._replace(acceptance=drafts.curves.at(search.contexts[0]))
     costs = plan_costs(options, record, times, drafts.acceptance, search)
     if drafts.ranks and costs.share < 1:
-        raise ValueError("drafts that are looked up are chains: give --hazards or --alpha instead of --ranks")
+        raise ValueError("drafts that are looked up are chains: give --hazards or ALPHA instead of --ranks")
 
     # The search stays within what the costs cover.
     notes += costs.notes

@@ -7,8 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.errors import INTERRUPTED
-from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples
 
 EXAMPLES = examples(
     "specsim sweep study.toml --out rows.parquet",
@@ -25,7 +24,10 @@ class Sweep(NamedTuple):
         Path | None, typer.Argument(help="TOML file with the kind of study and its grid. Not needed with --show alone.")
     ] = None
     out: Annotated[
-        Path, typer.Option(help="Parquet file of the rows. Unfinished rows are kept in a folder beside it.")
+        Path,
+        typer.Option(
+            help="Parquet file of the rows. Unfinished rows are kept in a folder beside it.", rich_help_panel=OUTPUT
+        ),
     ] = Path("rows.parquet")
     workers: Annotated[
         int | None,
@@ -35,7 +37,9 @@ class Sweep(NamedTuple):
         str | None,
         typer.Option(help="Dask cluster instead of processes, e.g. tcp://host:8786; local:4 starts one here."),
     ] = None
-    force: Annotated[bool, typer.Option("--force", help="Delete the finished rows and begin anew.")] = False
+    force: Annotated[
+        bool, typer.Option("--force", help="Delete the finished rows and begin anew.", rich_help_panel=OUTPUT)
+    ] = False
     trust: Annotated[
         bool,
         typer.Option(
@@ -49,20 +53,3 @@ class Sweep(NamedTuple):
     as_latex: AsLatex = False
     as_markdown: AsMarkdown = False
     as_json: AsJson = False
-
-
-@takes(Sweep)
-def sweep(options: Sweep) -> None:
-    """Run a study over a grid, on processes or a cluster; rows go to a Parquet file. Needs the extra `sweep`.
-
-    The same command carries on where a run was interrupted.
-    """
-    from specsim.commands.sweep import run
-
-    form = form_of(options)
-    if form not in ("text", "json") and options.show is None:
-        raise ValueError(f"--{form} is a form of the table that --show prints; give --show with an SQL query")
-    output, finished = run.run(options)
-    typer.echo(output)
-    if not finished:
-        raise typer.Exit(INTERRUPTED)

@@ -21,30 +21,13 @@ from specsim.commands.plan.sentence import counted
 from specsim.commands.sweep import pools, shown, store
 from specsim.commands.sweep.gather import Chunk, chunks, gather
 from specsim.commands.sweep.options import Sweep
+from specsim.commands.sweep.shown import Outcome
 from specsim.commands.sweep.study import Study, key, made_with, point, points, read
 from specsim.commands.sweep.work import LATE, UNKNOWN
 from specsim.simulation.shards import CORES
 
 # Seconds between two parts: rows that a killed process has finished since the last part are computed again.
 FLUSH = 1.0
-
-
-class Outcome(NamedTuple):
-    """The state at the end of a run: rows in the file, rows that this run made, rows of the study; seconds.
-
-    `anew`: why this run made some rows again, in words; "" if it made none again.
-    """
-
-    rows: int
-    new: int
-    size: int
-    seconds: float
-    anew: str = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row is there."""
-        return self.rows == self.size
 
 
 def run(options: Sweep) -> tuple[str, bool]:

@@ -5,15 +5,30 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from specsim.base import extras, parquet
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import Form
 from specsim.report.forms import table
 
-if TYPE_CHECKING:
-    from specsim.commands.sweep.run import Outcome
+
+class Outcome(NamedTuple):
+    """The state at the end of a run: rows in the file, rows that this run made, rows of the study; seconds.
+
+    `anew`: why this run made some rows again, in words; "" if it made none again.
+    """
+
+    rows: int
+    new: int
+    size: int
+    seconds: float
+    anew: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is there."""
+        return self.rows == self.size
 
 
 def summary(out: Path, outcome: Outcome) -> str:

@@ -18,7 +18,7 @@ from specsim.latency.gguf_header import is_gguf, read_header
 MOST_BYTES = 1 << 26
 
 WAY_ON = (
-    "what works without it: specsim plan --cost-ratio (a draft step over a target step, as measured) with --alpha or "
+    "what works without it: specsim plan --cost-ratio (a draft step over a target step, as measured) with ALPHA or "
     "--hazards; specsim diagnose (two logs); specsim-real compare; in Python a ModelShape by hand"
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from specsim.base import check
+from specsim.base.unknown import unknown
 from specsim.speed.load.closed import request_times, stable_rate
 from specsim.speed.load.service import Service
 
@@ -59,7 +60,7 @@ def largest_rate(service: Service, bound: float, *, of: str = "total") -> float 
     check.record(service, "service", Service)
     most = float(check.scalar(bound, "bound", "(0, inf)"))
     if of not in MEASURES:
-        raise ValueError(f"of must be one of {', '.join(MEASURES)}, got {of!r}")
+        raise unknown("of", of, MEASURES)
     return _change(stable_rate(service), lambda rate: getattr(request_times(service, rate), f"{of}_s") > most)
 
 

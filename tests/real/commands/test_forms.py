@@ -98,7 +98,7 @@ def test_a_fresh_record_is_what_the_file_holds(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(measure, "measure", lambda rows, counts, **told: {"name": rows.name, "rows": [{"value": 0.1}]})
     monkeypatch.setattr(report, "write_plot", lambda path, record: None)
     monkeypatch.setattr(report, "table", lambda record: "no table where JSON is asked for")
-    words = f"drafts --rows 2 --samples 2 --num-drafts 1,2 --count 1 --max-tokens 3 --json --out {out}"
+    words = f"drafts --positions 2 --samples 2 --num-drafts 1,2 --count 1 --max-tokens 3 --json --out {out}"
     ended = run(*words.split())
     assert ended.exit_code == 0, ended.output
     assert ended.stdout == out.read_text()

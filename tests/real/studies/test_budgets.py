@@ -20,7 +20,7 @@ from real.studies.trees.measure import recited, steps, trigrams
 from specsim import acceptance_rate
 from specsim.trees import depths
 
-SMALL = ["--budgets", "4,6", "--blocks", "2", "--sequences", "8", "--count", "2", "--max-tokens", "12"]
+SMALL = ["--nodes", "4,6", "--blocks", "2", "--sequences", "8", "--count", "2", "--max-tokens", "12"]
 SMALL += ["--symbols", "5", "--recorded", "1", "--top-k", "4"]  # fewer tokens than ranks
 
 
@@ -194,8 +194,8 @@ def test_trigrams_count_both_texts() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--budgets", "2,8"], "budgets must be at least 4, got 2"),
-        (["--budgets", "8,x"], "budgets has 'x', which is no whole number"),
+        (["--nodes", "2,8"], "nodes must be at least 4, got 2"),
+        (["--nodes", "8,x"], "nodes has 'x', which is no whole number"),
         (["--blocks", "0"], "blocks must be at least 1, got 0"),
         (["--sequences", "3"], "sequences must be at least 4, got 3"),
         (["--symbols", "3"], "symbols must be at least 4, got 3"),

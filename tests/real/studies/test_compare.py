@@ -188,7 +188,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
         (["--temperature", "-1"], "temperature is -1.0; it must lie in"),
         (["--top-p", "0"], "top_p is 0.0"),
         (["--dtype", "int8"], "dtype 'int8' is unknown; known: float64, float32"),
-        (["--device", "nowhere"], "device 'nowhere' cannot be used"),
+        (["--device", "nowhere"], "device 'nowhere' is unknown; known: cpu, cuda"),
         (["--count", "0"], "count must be at least 1, got 0"),
         (["--threads", "0"], "threads must be at least 1, got 0"),
         (["--prompts", "missing.txt"], "prompts missing.txt cannot be read"),

@@ -106,7 +106,7 @@ def test_trees_need_the_fast_path(off: str, slow_path: Path, tmp_path: Path, mon
         ("forced --alpha nan", "alpha is nan; it must lie in [0, 1]"),
         ("drafts --num-drafts 1-65537", "num_drafts is 65537; it must be at most 65536"),
         ("drafts --samples 1000000000", "samples is 1000000000; the largest that is sensible is 16777216"),
-        ("trees --budgets 8-5000", "budgets is 5000; it must be at most 4096"),
+        ("trees --nodes 8-5000", "nodes is 5000; it must be at most 4096"),
         ("rows --max-tokens 1000000000", "max_tokens is 1000000000; the largest that is sensible is 16777216"),
     ],
 )

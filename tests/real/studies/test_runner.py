@@ -137,8 +137,8 @@ def test_a_stopped_comparison_is_carried_on(tmp_path: Path, monkeypatch: pytest.
 def test_stopped_settings_and_groups_are_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forced = ["forced", "tiny", "tiny", "--batch", "1,2", "--context", "24", "--gamma", "1,2", "--calibrate", "1",
               "--turns", "1", "--dtype", "float32", "--out", str(tmp_path / "forced.json")]  # fmt: skip
-    drafts = ["drafts", "--rows", "3", "--samples", "2", "--num-drafts", "1,2", "--count", "2", "--max-tokens", "4",
-              "--out", str(tmp_path / "drafts.json")]  # fmt: skip
+    drafts = ["drafts", "--positions", "3", "--samples", "2", "--num-drafts", "1,2", "--count", "2",
+              "--max-tokens", "4", "--out", str(tmp_path / "drafts.json")]  # fmt: skip
     for words, module in ((forced, real.studies.forced.measure), (drafts, real.studies.drafts.measure)):
         out, honest, seen = Path(words[-1]), module.measure, []
 
