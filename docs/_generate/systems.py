@@ -124,7 +124,7 @@ def _verdict(system: System, held: Held | None) -> str:
 def _command(system: System, name: str) -> str:
     vocab = vars(system).get("VOCAB")
     run = f"specsim-real systems {name}"
-    return f"specsim-real train-pair runs/pair --vocab {vocab}\n{run} --pair runs/pair" if vocab else run
+    return f"specsim-real train-pair --vocab {vocab} --out runs/pair\n{run} --pair runs/pair" if vocab else run
 
 
 def _scale(section: dict[str, Any], clause: Clause, held: Held | None) -> str:

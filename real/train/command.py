@@ -9,16 +9,15 @@ import typer
 
 from real.train.recipe import Recipe
 from specsim.commands.json_form import json_answer
-from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 EXAMPLES = (
-    "specsim-real train-pair runs/pair",
-    "specsim-real train-pair runs/mine --text book.txt --target-steps 2000",
+    "specsim-real train-pair",
+    "specsim-real train-pair --text book.txt --target-steps 2000 --out runs/mine",
 )
 
 
 def train(
-    out: Annotated[Path, typer.Argument(help="Folder for target, draft, tokenizer, prompts and recipe.")],
     text: Annotated[
         list[Path] | None, typer.Option(help="Text file to learn from; the standard library by default.")
     ] = None,
@@ -28,6 +27,9 @@ def train(
     distil_steps: Annotated[int, typer.Option(help="Steps of the draft, KL to the target.")] = Recipe.distil_steps,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     threads: Annotated[int, typer.Option(help="Threads of torch.")] = 1,
+    out: Annotated[
+        Path, typer.Option(help="Folder for target, draft, tokenizer, prompts and recipe.", rich_help_panel=OUTPUT)
+    ] = Path("pair"),
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,

@@ -124,6 +124,7 @@ FORMER = {
     ("diagnose", "--length"): "--gamma",
     ("plan", "--alpha"): "ALPHA alone, as in `specsim plan 0.8`",
     ("drafts", "--rows"): "--positions",
+    ("train-drafters", "--record"): "--out",
     ("trees", "--budgets"): "--nodes",
 }
 
@@ -203,7 +204,8 @@ AsCsv = Annotated[
 AsLatex = Annotated[
     bool, typer.Option("--latex", help="Print the tables as LaTeX (package booktabs).", rich_help_panel=OUTPUT)
 ]
-AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.", rich_help_panel=OUTPUT)]
+# For the pages of the site alone, which hold what commands print.
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.", hidden=True)]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON, with every digit of every number.", rich_help_panel=OUTPUT)
 ]

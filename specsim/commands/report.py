@@ -8,15 +8,14 @@ from typing import Annotated, NamedTuple
 import typer
 
 from specsim.commands.json_form import json_answer
-from specsim.commands.options import examples, takes
+from specsim.commands.options import OUTPUT, examples, takes
 
-EXAMPLES = examples("specsim report page.html", "specsim report page.html compare.json plan.json")
+EXAMPLES = examples("specsim report", "specsim report compare.json plan.json --out page.html")
 
 
 class Report(NamedTuple):
     """The options of `specsim report`."""
 
-    out: Annotated[Path, typer.Argument(help="HTML file to write, e.g. page.html.")]
     records: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -25,7 +24,10 @@ class Report(NamedTuple):
             "any, examples.",
         ),
     ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False
+    out: Annotated[Path, typer.Option(help="HTML file to write.", rich_help_panel=OUTPUT)] = Path("report.html")
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.", rich_help_panel=OUTPUT)] = (
+        False
+    )
 
 
 @takes(Report)

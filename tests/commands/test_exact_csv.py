@@ -78,7 +78,7 @@ CASES = {
     "specsim-real table": Case("widened.json"),
     "specsim-real systems": Case("sjd nfd"),
     "specsim-real taxonomy": Case(""),
-    "specsim-real train-pair": Case("somewhere"),
+    "specsim-real train-pair": Case("--out somewhere"),
     "specsim-real train-images": Case("toy"),
     "specsim-real train-drafters": Case("toy"),
 }

@@ -138,8 +138,8 @@ def test_a_sweep_and_its_page_fit(columns: int, tmp_path: Path, monkeypatch: pyt
         (["sweep", "study.toml"], "rows.parquet: 30 of 30 rows"),
         (["sweep", "--show", "select * from rows"], "target steps"),
         (["sweep", "--show", "select alpha, gamma, speedup from rows limit 1"], "speedup"),
-        (["report", "page.html", "rows.parquet"], "page.html: 1 record, "),
-        (["report", "page.html"], "page.html: examples, as no record is given, "),
+        (["report", "--out", "page.html", "rows.parquet"], "page.html: 1 record, "),
+        (["report", "--out", "page.html"], "page.html: examples, as no record is given, "),
     ):
         found = shown(words, columns, monkeypatch)
         assert said in found

@@ -54,7 +54,7 @@ COMMANDS = {
     "diagnose": [str(LOG)],
     "log": [str(LOG)],
     "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
-    "report": ["page.html"],
+    "report": ["--out", "page.html"],
     "simulate": shlex.split("--target law:1/3,2/3 --draft law:2/3,1/3 --gamma 2 --blocks 100 --sequences 8"),
     "sweep": [str(Path(__file__).with_name("study.toml")), "--workers", "1"],
     **dict[str, list[str]].fromkeys(("claims", "rules", "validate"), []),
@@ -71,7 +71,7 @@ REAL = {
     "taxonomy": "taxonomy",
     "train-drafters": "train-drafters heads",
     "train-images": "train-images raster_draft",
-    "train-pair": f"train-pair pair --text '{__file__}'",
+    "train-pair": f"train-pair --out pair --text '{__file__}'",
     "trees": "trees --count 1 --recorded 1 --max-tokens 8",
 }
 LONG_OPTIONS = ("--blocks", "--tokens", "--burn-in", "--sequences", "--gamma", "--tree")

@@ -27,7 +27,8 @@ def test_every_option_is_in_the_reference(written: Path, program: str) -> None:
     text = (written / f"{program}.md").read_text(encoding="utf-8")
     for command in typer.main.get_command(commands.PROGRAMS[program]).commands.values():
         section = text.partition(f"## {program} {command.name}\n")[2].partition("\n## ")[0]
-        options = {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+        shown = [parameter for parameter in command.params if not parameter.hidden]
+        options = {name for parameter in shown for name in parameter.opts if name.startswith("--")}
         assert options - {name for name in options if f"`{name}" in section} <= {"--help"}
         assert "```bash\n" in section
 

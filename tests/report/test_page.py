@@ -125,7 +125,7 @@ def test_what_is_no_record_is_one_line(name: str, tmp_path: Path, monkeypatch: p
     text, said = WRONG[name]
     if text is not None:
         Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    ended = CliRunner().invoke(app, ["report", "page.html", name])
+    ended = CliRunner().invoke(app, ["report", "--out", "page.html", name])
     assert ended.exit_code == 2
     assert said in ended.stderr
     assert ended.stderr.count("\n") == 1
@@ -135,11 +135,11 @@ def test_what_is_no_record_is_one_line(name: str, tmp_path: Path, monkeypatch: p
 def test_a_page_goes_where_it_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_script", lambda: "")
     for out, said in (("page.txt", "must end in .html"), (str(tmp_path), "is a directory")):
-        ended = CliRunner().invoke(app, ["report", out])
+        ended = CliRunner().invoke(app, ["report", "--out", out])
         assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)
         assert said in ended.stderr
     os.mkfifo(tmp_path / "pipe")
-    assert "opens without a network" in printed("report", "/dev/null")
+    assert "opens without a network" in printed("report", "--out", "/dev/null")
     assert Path("/dev/null").is_char_device()
 
 
@@ -166,8 +166,8 @@ def test_words_of_a_section_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatc
 def test_what_is_printed_fits_a_terminal(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_script", lambda: "")
     monkeypatch.chdir(tmp_path)
-    assert max(map(len, printed("report", "page.html").splitlines())) <= width
-    assert json.loads(printed("report", "page.html", "--json"))["records"] == []
+    assert max(map(len, printed("report", "--out", "page.html").splitlines())) <= width
+    assert json.loads(printed("report", "--out", "page.html", "--json"))["records"] == []
 
 
 def test_every_chart_compiles_and_follows_its_controls(made: list[Path]) -> None:
@@ -199,7 +199,7 @@ def browser() -> Iterator[Any]:
 def address(made: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of every record there is, as a file."""
     out = tmp_path_factory.mktemp("page") / "page.html"
-    printed("report", str(out), *map(str, EVERY), *map(str, made))
+    printed("report", "--out", str(out), *map(str, EVERY), *map(str, made))
     assert out.stat().st_size <= 3_000_000
     return out.as_uri()
 

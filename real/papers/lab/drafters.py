@@ -14,7 +14,7 @@ from real.options import parse_numbers
 from specsim.base import limits
 from specsim.base.unknown import unknown
 from specsim.commands.json_form import json_answer
-from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +68,11 @@ def train_drafters(
         str,
         typer.Option(help="For smollm2: learn from so many tokens, e.g. 100000,1000000. Weights are not saved."),
     ] = "",
-    record: Annotated[
-        Path | None, typer.Option(help="JSON file for recipe, losses, times and acceptance.", show_default=False)
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file for recipe, losses, times and acceptance.", show_default=False, rich_help_panel=OUTPUT
+        ),
     ] = None,
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,
@@ -96,8 +99,8 @@ def train_drafters(
     for name in wanted:
         check_writable(path_of(name))
     check_writable(work / "any")
-    if record is not None:
-        check_writable(record)
+    if out is not None:
+        check_writable(out)
     from real.papers.lab.finished import Finished
     from real.studies.progress import made_in_turn
 
@@ -106,8 +109,8 @@ def train_drafters(
     made, stopped = made_in_turn(wanted, make if answered else finished.after(make))
     if not stopped:
         finished.forget(wanted)
-    if record is not None and made and not stopped:
-        _write_record(record, made, device)
+    if out is not None and made and not stopped:
+        _write_record(out, made, device)
     if form == "json":
         typer.echo(json_answer("specsim-real/train-drafters", {"drafters": made}))
     elif made:

@@ -289,7 +289,8 @@ def test_a_hostile_file_is_one_line(said: str, tmp_path: Path, invoked: Callable
     table = arrow.table({"key": ["a"]}).replace_schema_metadata({b"specsim": said.encode()})
     parquet.write_table(table, tmp_path / "rows.parquet")
     study_file(tmp_path)
-    for words in (("sweep", "study.toml"), ("sweep", "--show", "select 1"), ("report", "page.html", "rows.parquet")):
+    page = ("report", "--out", "page.html", "rows.parquet")
+    for words in (("sweep", "study.toml"), ("sweep", "--show", "select 1"), page):
         ended = invoked(*words)
         assert ended.exit_code == 2
         assert ended.stderr.startswith("error: rows.parquet is no Parquet file of specsim sweep")

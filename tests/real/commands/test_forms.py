@@ -116,7 +116,7 @@ def test_a_fresh_record_is_what_the_file_holds(tmp_path: Path, monkeypatch: pyte
         ("forced --json --markdown", "--json and --markdown"),
         ("drafts --json --markdown", "--json and --markdown"),
         ("trees --json --markdown", "--json and --markdown"),
-        ("train-pair x --json --markdown", "--json and --markdown"),
+        ("train-pair --out x --json --markdown", "--json and --markdown"),
         ("train-images --json --markdown", "--json and --markdown"),
         ("train-drafters --json --markdown", "--json and --markdown"),
         ("systems --json --markdown", "--json and --markdown"),
@@ -178,6 +178,6 @@ def test_a_finished_record_is_shown_without_torch(tmp_path: Path) -> None:
 def test_train_pair(form: list[str], wanted: Callable[[str], bool], monkeypatch: pytest.MonkeyPatch) -> None:
     record = {"measured": {"kl_written": 0.25}, "seconds": 3}
     monkeypatch.setattr("real.train.pair.train_pair", lambda *args, **told: record)
-    ended = run("train-pair", "somewhere", *form)
+    ended = run("train-pair", "--out", "somewhere", *form)
     assert ended.exit_code == 0, ended.output
     assert wanted(ended.stdout), ended.stdout
