@@ -149,7 +149,7 @@ def test_plain_steps_alone_need_what_they_do_not_say(tmp_path: Path) -> None:
 
 BAD = [
     ("--log {on}", "on.log: no run without speculation; a plan needs its time: give --log OFF --log ON"),
-    ("--log {off} --log {on} --alpha 0.8 --cost-ratio 0.1", "leave out --alpha, --cost-ratio"),
+    ("0.8 --log {off} --log {on} --cost-ratio 0.1", "leave out ALPHA, --cost-ratio"),
     ("--log {off} --log {on} --drafted-share 0.5", "--drafted-share below 1 says that some steps had no draft"),
     ("--log {off} --log {on} --drafted-share 1 --max-gamma 8", "--max-gamma is 8, and the logs ran 3 drafts at most"),
     ("--log {off} --log {on} --drafted-share 1 --context 1k", "logs do not say the contexts of their requests"),

@@ -43,6 +43,8 @@ def read_engine_logs(options: PlanOptions, paths: list[Path]) -> LogCosts | Pass
     if not on:
         return _plain_times(options, off)
     beside = [f"--{name.replace('_', '-')}" for name in OF_LOGS if is_given(options, name)]
+    # The acceptance rate is an argument.
+    beside = ["ALPHA" if name == "--alpha" else name for name in beside]
     if beside:
         raise ValueError(f"--log has costs and acceptance of its own; leave out {', '.join(beside)}")
     if options.drafted_share not in (None, 1):
