@@ -1,4 +1,4 @@
-"""One look for every picture: panels in a row, legends beside the data, whole ticks, PNG at 150 dpi."""
+"""Parts of every picture: panels in a row, legends beside the data, whole ticks, PNG at 150 dpi."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 from specsim.base import extras
 
+# Dots per inch of every PNG.
 DPI = 150
-GAP = 0.045  # of the height of the axes: how far apart labels of font size 7 stand
+# Distance of labels of font size 7, as a part of the height of the axes.
+GAP = 0.045
 
 
 def figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Any, list[Any]]:
@@ -17,48 +19,53 @@ def figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tupl
     with extras.needed("a plot"):
         from matplotlib import figure as figures
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-    made = figures.Figure(figsize=(width, height), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(made)
-    return made, list(made.subplots(rows, columns, squeeze=False).flat)
+    new_figure = figures.Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(new_figure)
+    return new_figure, list(new_figure.subplots(rows, columns, squeeze=False).flat)
 
 
 def whole_ticks(axis: Any) -> None:
-    """Ticks of an `axes.xaxis` or `axes.yaxis` at whole numbers only: there is no half a draft."""
+    """Set ticks of an `axes.xaxis` or `axes.yaxis` at whole numbers only."""
     with extras.needed("a plot"):
         from matplotlib.ticker import MaxNLocator
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def legend_beside(axes: Any, title: str | None = None) -> None:
-    """The legend at the right of the axes, where it hides nothing; its lines are long enough to show dashes."""
+    """Draw the legend at the right of the axes, where it hides nothing; its lines show dashes."""
     if axes.get_legend_handles_labels()[0]:
         look: dict[str, Any] = {"handlelength": 3, "fontsize": 7, "title_fontsize": 7}
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title=title, **look)
 
 
 def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]], ended: Sequence[float] | None = None) -> None:
-    """Labels (value, text, colour) at the right edge, each joined to its value and none over another.
+    """Draw labels (value, text, colour) at the right edge, none over another.
 
-    ended: where each line ends, if not all do so at the right edge.
+    Each is joined to its value. ended: the horizontal value at which each line ends, if not all end
+    at the right edge.
     """
+    # The places where lines end, in parts of the axes, from the lowest up.
     right = axes.get_xlim()[1]
     lines = sorted(zip(ends, [right] * len(ends) if ended is None else ended, strict=True))
     to_axes = axes.transData + axes.transAxes.inverted()
     places = [to_axes.transform((x, value)).tolist() for (value, _, _), x in lines]
-    at = [y for _, y in places]
-    spots = list(at)
-    for i in range(1, len(spots)):
-        spots[i] = max(spots[i], spots[i - 1] + GAP)
+
+    # Push labels up until none covers the one below, then down until all are inside.
+    heights = [y for _, y in places]
+    for i in range(1, len(heights)):
+        heights[i] = max(heights[i], heights[i - 1] + GAP)
     top = 1.0
-    for i in reversed(range(len(spots))):
-        top = spots[i] = min(spots[i], top)
+    for i in reversed(range(len(heights))):
+        top = heights[i] = min(heights[i], top)
         top -= GAP
+
+    # Draw each label with a thin line to its value.
     line: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-    for ((_, text, colour), _), place, spot in zip(lines, places, spots, strict=True):
+    for ((_, text, colour), _), place, height in zip(lines, places, heights, strict=True):
         axes.annotate(
             text,
             place,
-            (1.05, spot),
+            (1.05, height),
             xycoords="axes fraction",
             fontsize=7,
             va="center",

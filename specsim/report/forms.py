@@ -1,8 +1,8 @@
 """The forms in which both commands print their tables: text, Markdown, CSV and LaTeX.
 
-A page is a list of blocks. A block is a line of words, or a table: a list of rows, the head first, of strings and
-numbers. CSV holds the tables alone, with an empty line between two and every digit of a number; the other forms show
-numbers rounded. LaTeX has the words as comments.
+A page is a list of blocks. A block is a line of words, or a table: a list of rows, the head first,
+of strings and numbers. CSV holds the tables alone, with an empty line between two and every digit
+of a number; the other forms show numbers rounded. LaTeX has the words as comments.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ Form = Literal["text", "markdown", "csv", "latex"]
 
 
 class Number(NamedTuple):
-    """A cell of a table that is a number: as it is shown, and as CSV has it, with its interval in columns of its own.
+    """A cell of a table that is a number, as it is shown and as CSV has it.
 
-    value is None where the cell shows the interval alone, and where it says in words that there is no number.
+    CSV has the interval in columns of its own. value is None where the cell shows the interval
+    alone, and where it says in words that there is no number.
     """
 
     text: str
@@ -35,7 +36,7 @@ Cell = str | Number
 
 
 def spanned(value: float, low: float | None, high: float | None, digits: int) -> Number:
-    """Return the cell of a number that is shown with so many digits behind the point, and with its interval if known.
+    """Return the cell of a number with so many decimals, and with its interval if known.
 
     >>> spanned(1.98765, 1.9, 2.1, 2).text, spanned(1.98765, None, None, 3).text
     ('1.99 [1.90, 2.10]', '1.988')
@@ -112,14 +113,18 @@ def csv_table(rows: Table) -> str:
     """
     output = io.StringIO()
     head, *body = plain_rows(shown_rows(rows))
-    columns = [_csv_column(head[i], [row[i] for row in rows[1:]], [row[i] for row in body]) for i in range(len(head))]
-    cells = [column for several in columns for column in several]
-    csv.writer(output, lineterminator="\n").writerows(zip(*cells, strict=True))
+    columns = list[list[str]]()
+    for i, name in enumerate(head):
+        columns += _csv_column(name, [row[i] for row in rows[1:]], [row[i] for row in body])
+    csv.writer(output, lineterminator="\n").writerows(zip(*columns, strict=True))
     return output.getvalue().removesuffix("\n")
 
 
 def _csv_column(head: str, cells: Sequence[Cell], shown: Sequence[str]) -> list[list[str]]:
-    """Return a column as CSV has it, head first: its values, and behind them the ends of intervals if there are any."""
+    """Return the columns that CSV has of one column, head first.
+
+    They are its values, and behind them the ends of intervals if there are any.
+    """
     numbers = [cell if isinstance(cell, Number) else None for cell in cells]
     # A column of intervals alone has no values.
     known = [number for number in numbers if number is not None]
@@ -168,7 +173,7 @@ def escaped(text: str) -> str:
 
 
 def plain_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    r"""Return the rows with each cell on one line; a head such as "\nmeasured" gets the word that it stands under.
+    r"""Return the rows with each cell on one line; a head such as "\nmeasured" gets the word above it.
 
     >>> plain_rows([["tau\npredicted", "\nmeasured"], ["1.5\n[1, 2]", "1.6"]])
     [['tau predicted', 'tau measured'], ['1.5 [1, 2]', '1.6']]
@@ -177,7 +182,8 @@ def plain_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     above = ""
     for cell in rows[0]:
         first, line_break, rest = cell.partition("\n")
-        above = first if first or not line_break else above
+        if first or not line_break:
+            above = first
         head.append(" ".join(f"{above} {rest}".split()))
     return [head, *([" ".join(cell.split()) for cell in row] for row in rows[1:])]
 
@@ -188,6 +194,7 @@ def blocks_of(text: str) -> list[str | Sequence[Sequence[str]]]:
     >>> blocks_of("| rule | tau |\n| --- | ---: |\n| `a` | **2.1** |\n\nSeen.")
     [[['rule', 'tau'], ['a', '2.1']], '', 'Seen.']
     """
+    # Collect lines of a table in `rows` until another line ends it.
     blocks: list[str | Sequence[Sequence[str]]] = []
     lines = text.split("\n")
     rows: list[list[str]] = []
@@ -211,4 +218,5 @@ def _cells(line: str) -> list[str]:
 
 
 def _comment(words: str) -> str:
+    """Return words as lines of LaTeX comments."""
     return "\n".join(f"% {line}" if line else "" for line in words.split("\n"))

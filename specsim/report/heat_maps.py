@@ -1,6 +1,8 @@
-"""Heat maps of the predicted speedup: by block length and batch, by block length and draft cost, by batch and context.
+"""Heat maps of the predicted speedup.
 
-Blue is faster than plain decoding, red is slower, white is as fast; twice as fast is as far from white as half as fast.
+There are three: by block length and batch, by block length and draft cost, by batch and context.
+Blue is faster than plain decoding, red is slower, white is as fast; twice as fast is as far from
+white as half as fast.
 """
 
 from __future__ import annotations
@@ -57,12 +59,13 @@ DARK = 0.6
 def by_batch(
     axis: Any, latency: LatencyModel, acceptance: Given, batches: Sequence[int], context: int, max_gamma: int
 ) -> None:
-    """Draw the speedup of each block length at each batch; a frame marks the best length of a batch."""
+    """Draw the speedup of each block length at each batch; frames mark the best lengths."""
     speed = speedups(latency, acceptance, batches, context, max_gamma)
     lengths, columns = (np.arange(size) for size in speed.shape)
     norm = _cells(axis, columns, lengths, speed)
 
-    # Few cells hold their numbers, the best length of each batch in a frame; many show a line through the best.
+    # Few cells hold their numbers, the best length of each batch in a frame; many show a line
+    # through the best.
     best = speed.argmax(axis=0)
     if len(batches) > NUMBERED:
         axis.plot(columns, best, "k-", drawstyle="steps-mid", linewidth=1.2)
@@ -90,16 +93,21 @@ def speedups(latency: LatencyModel, acceptance: Given, batches: Sequence[int], c
 
 
 def by_cost(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, context: int, max_gamma: int) -> None:
-    """Draw the speedup over gamma and c, with the model's own t(m); the lines are its own c and the best gammas."""
+    """Draw the speedup over gamma and c, with the model's t(m), its c and the best gammas."""
+    # Speedups (costs, lengths), at draft costs around the model's.
     tau = taus(acceptance, max_gamma)
     gammas = np.arange(len(tau))
-    found = costs(latency, gammas, [batch], [context])
-    own = float(found.draft[0, 0])
-    ratios = np.linspace(0, max(0.3, 1.5 * own), 121)
-    speed = tau / (steps(latency, gammas) * ratios[:, None] + found.rest[:, 0, 0])
+    cycle = costs(latency, gammas, [batch], [context])
+    draft_cost = float(cycle.draft[0, 0])
+    ratios = np.linspace(0, max(0.3, 1.5 * draft_cost), 121)
+    speed = tau / (steps(latency, gammas) * ratios[:, None] + cycle.rest[:, 0, 0])
+
+    # The map, the best length at each cost, and this draft's cost.
     _cells(axis, gammas[1:], ratios, speed[:, 1:])
-    axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k-", linewidth=1.2, label="best gamma")
-    axis.axhline(own, color="black", linewidth=0.8, linestyle="--", label=f"this draft, c = {own:.3f}")
+    best_gammas = 1 + speed[:, 1:].argmax(axis=1)
+    axis.plot(best_gammas, ratios, "k-", linewidth=1.2, label="best gamma")
+    label = f"this draft, c = {draft_cost:.3f}"
+    axis.axhline(draft_cost, color="black", linewidth=0.8, linestyle="--", label=label)
     axis.set_xlabel("gamma (drafts per block)")
     pictures.whole_ticks(axis.xaxis)
     axis.set_ylabel("c, draft step in target steps")
@@ -111,17 +119,20 @@ def by_context(
     axis: Any, latency: LatencyModel, acceptance: Given, top_batch: int, top_context: int, max_gamma: int
 ) -> None:
     """Draw the best speedup over batch and context, and S*(B), from which context on it helps."""
+    # Speedups of the best plan of each batch and context.
     batches = sorted({int(b) for b in np.geomspace(1, top_batch, 33)})
     contexts = sorted({int(s) for s in np.geomspace(64, top_context, 41)})
-    found = best_plans(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma)
-    speed = np.array([one.speedup.value for one in found]).reshape(len(batches), len(contexts))
+    plans = best_plans(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma)
+    speed = np.array([plan.speedup.value for plan in plans]).reshape(len(batches), len(contexts))
     _cells(axis, batches, contexts, speed.T)
-    # Before it helps everywhere there is no boundary: the line comes up there.
-    edge = [
-        context_boundary(latency, acceptance, batch=b, max_gamma=max_gamma, max_context=top_context) for b in batches
-    ]
+
+    # S*(B) is 0 where speculation helps at every context, None where it does not help at the
+    # largest. The line begins at the last batch where it is 0.
+    options: dict[str, Any] = {"max_gamma": max_gamma, "max_context": top_context}
+    edge = [context_boundary(latency, acceptance, batch=b, **options) for b in batches]
     first = next((i for i, s in enumerate(edge) if s), len(edge))
-    line = [spot for spot in list(zip(batches, edge, strict=True))[max(first - 1, 0) :] if spot[1] is not None]
+    points = list(zip(batches, edge, strict=True))[max(first - 1, 0) :]
+    line = [point for point in points if point[1] is not None]
     if first < len(edge):
         axis.plot(*zip(*line, strict=True), color="black", label="S*(B): helps above")
         _legend_below(axis)
@@ -132,7 +143,7 @@ def by_context(
 
 
 def _powers(axis: Any, batches: Sequence[int], contexts: Sequence[int]) -> None:
-    """Set axes in which each doubling is as long, with ticks at powers of 4."""
+    """Set logarithmic axes of base 2, with ticks at powers of 4."""
     axis.set_xscale("log", base=2)
     axis.set_yscale("log", base=2, nonpositive="clip")
     axis.set_xlim(batches[0], batches[-1])
@@ -144,10 +155,10 @@ def _powers(axis: Any, batches: Sequence[int], contexts: Sequence[int]) -> None:
 
 
 def _cells(axis: Any, x: Any, y: Any, speed: Any) -> Any:
-    """Draw a cell for each speedup, and the colour bar; return the function from a speedup to its place in the map."""
+    """Draw a cell for each speedup, and the colour bar; return the norm of colours."""
     from matplotlib.colors import LogNorm
 
-    # White is in the middle of the map: what is as fast as plain decoding.
+    # White, in the middle of the map, is as fast as plain decoding.
     low, high = min(float(speed.min()), 1.0), max(float(speed.max()), 1.0)
     reach = max(high, 1 / low, 1.01)
     norm = LogNorm(1 / reach, reach)
@@ -164,6 +175,7 @@ def _cells(axis: Any, x: Any, y: Any, speed: Any) -> Any:
 
 
 def _frame(column: int, length: int) -> Any:
+    """Return the frame of a cell, to be added to its axis."""
     from matplotlib.patches import Rectangle
 
     return Rectangle((column - 0.5, length - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=1.4)

@@ -24,7 +24,10 @@ MARGIN = 0.02
 
 
 class Curve(NamedTuple):
-    """One line: the way to decode, what of it ("mean", "P50", "P99" or ""), and a value for each load, None without."""
+    """One line: the way to decode, the statistic, and its value at each load.
+
+    `what` is "mean", "P50", "P99" or ""; a value is None where there is none.
+    """
 
     way: Way
     what: str
@@ -100,7 +103,7 @@ def _scale(axis: Any, loads: Sequence[float], values: Sequence[float]) -> None:
 
 
 def _rounds(low: float, high: float) -> Iterator[float]:
-    """Yield 1, 2 and 5 times powers of ten from the last one below `low` to the first one above `high`."""
+    """Yield 1, 2 and 5 times powers of ten, from the last below `low` to the first above `high`."""
     steps = [digit * 10.0**power for power in range(-9, 13) for digit in (1, 2, 5)]
     below = [step for step in steps if step < low * (1 - 1e-9)]
     above = [step for step in steps if step > high * (1 + 1e-9)]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 def refresh(text: str, name: str, body: str) -> str:
-    """A document with what stands between the markers `name` made anew; ValueError if they are not there."""
+    """Return a document with `body` between its markers `name`.
+
+    Raises ValueError if the markers are not there.
+    """
     head, begin, rest = text.partition(f"<!-- {name}: begin")
     opening, close, rest = rest.partition("-->\n")
     _, end, tail = rest.partition(f"<!-- {name}: end -->")

@@ -21,10 +21,13 @@ from specsim.laws.make import total_variation
 from specsim.verify.coupled import acceptance
 from specsim.verify.lookup import lossy_rules, takes
 
-P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of chains and trees
+# The fixed pair of laws for chains and trees.
+P = [Fraction(n, 10) for n in (5, 3, 2)]
 Q = [Fraction(n, 10) for n in (1, 3, 6)]
-LENGTH = 4  # of texts that processes fill, at p rolled by the token before
-# The rules that the README shows, one of each kind: family, name, and the drafts that it verifies there.
+# Tokens of the texts that processes fill; the target's law is p rolled by the token before.
+LENGTH = 4
+# The rules that the README shows, one of each kind: family, name, and the drafts that it verifies
+# there.
 EXCERPT = (
     ("step", "rejection", "one draft"),
     ("step", "optimal", "two independent drafts for one position"),
@@ -37,38 +40,47 @@ ABOUT_EXCERPT = """\
 (bold: the best that any lossless rule reaches with as many drafts). *Bias* is the total variation distance of the
 output from the target.
 `specsim rules` lists all of them, and processes that fill a text; the site's page *Rules* has theorems and papers."""
+# The fixed pair of laws for step rules, over 24 tokens.
 RANK = np.arange(1, 25)
-WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))  # of step rules: more than 15 tokens
+WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))
+# Acceptances that differ by less than this are equal up to rounding.
+ROUNDING = 1e-12
 
 
 def rules_table() -> str:
-    """Markdown tables of every shipped rule: verdict by enumeration, theorem, what of it Coq has checked, paper, cost.
+    """Return Markdown tables of every shipped rule: verdict, theorem, paper, cost, exact numbers.
 
-    For step rules the acceptance beside the optimum of their drafts, bold where it is reached, or beside the exact bias
-    of a lossy rule; for chain and tree rules tau, by enumeration. For processes the passes a token.
+    For step rules the acceptance beside the optimum of their drafts, bold where it is reached, or
+    beside the exact bias of a lossy rule; for chain and tree rules tau, by enumeration. For
+    processes the passes a token.
     """
-    found = algorithms()
+    # Step rules, a row for each scheme.
+    known_rules = algorithms()
     rows = [
         "| step rule | drafts | lossless | theorem | machine-checked | paper "
         "| K = 1, of the optimum | K = 2 | K = 3 | cost |",
         "| --- " * 10 + "|",
     ]
-    for rule in found:
+    for rule in known_rules:
         module = find("step", rule.name) if rule.family == "step" else None
         for drafts in rule.schemes if module else ():
             cells = [_accepted(rule.name, drafts, k) for k in (1, 2, 3)]
             verdict = _verdict(rule.name, "step", drafts)
             rows.append(_row(rule, drafts, verdict, [*cells, _cost(module)]))
+
+    # Chain and tree rules.
     rows += [
         "",
         "| rule | family | drafts | lossless | theorem | machine-checked | paper "
         "| tau, gamma = 1 or 2 siblings | gamma = 2, or 2 siblings and a child each | cost |",
         "| --- " * 10 + "|",
     ]
-    for rule in found:
+    for rule in known_rules:
         if rule.family != "step":
             cells = [*_tau(rule.name, rule.family), _cost(find(rule.family, rule.name))]
             rows.append(_row(rule, f"{rule.family} | {rule.drafts}", _verdict(rule.name, rule.family), cells))
+
+    # Coupled rules.
     rows += [
         "",
         "| coupled rule | drafts | lossless | theorem | machine-checked | paper "
@@ -78,53 +90,60 @@ def rules_table() -> str:
     for name, module in rules("coupled").items():
         cells = [_hit(name, k) for k in (1, 2)]
         rows.append(_row(facts(module), facts(module).drafts, _coupled_verdict(name), [*cells, _cost(module)]))
+
+    # Processes.
     head = "| process | lossless | theorem | paper | passes a token, tokenwise | block | cost |"
     rows += ["", head, "| --- " * 7 + "|"]
     for name, module in rules("process").items():
-        one, lossless = facts(module), guarantee("tokenwise", process=name).lossless
+        process, lossless = facts(module), guarantee("tokenwise", process=name).lossless
+        verdict = "yes" if lossless else "no"
         cells = [f"{_passes(name, rule):.3f}" for rule in ("tokenwise", "block")]
-        row = [f"`{name}`", "yes" if lossless else "no", one.theorem, one.paper, *cells, _cost(module)]
+        row = [f"`{name}`", verdict, process.theorem, process.paper, *cells, _cost(module)]
         rows.append(f"| {' | '.join(row)} |")
     return "\n".join(rows) + f"\n\n{lossy_table()}"
 
 
 def lossy_table() -> str:
-    """What rules that were shipped, and change the target, do to texts: exact bias and passes a token."""
+    """Return a Markdown table of lossy rules: the exact bias of a text, and passes a token."""
     rows = ["| lossy rule | process | bias of a text | passes a token |", "| --- " * 4 + "|"]
     for name in lossy_rules():
         for process in rules("process"):
-            found = fill(_rolled, process, length=LENGTH, rule=name, lossy=name, draft=Q)
-            passes = float(found.passes / LENGTH)
-            rows.append(f"| `{name}` | `{process}` | {float(found.bias):.3f} | {passes:.3f} |")
+            law = fill(_rolled, process, length=LENGTH, rule=name, lossy=name, draft=Q)
+            passes = float(law.passes / LENGTH)
+            rows.append(f"| `{name}` | `{process}` | {float(law.bias):.3f} | {passes:.3f} |")
     return "\n".join(rows)
 
 
 def _hit(name: str, num_drafts: int) -> str:
-    """The acceptance of a coupled rule on the pair of step rules, beside the optimum of drafts so drawn."""
-    one = facts(find("coupled", name))
-    if one.counts and num_drafts not in one.counts:
+    """Return the acceptance of a coupled rule beside the optimum, on the step rules' pair."""
+    rule = facts(find("coupled", name))
+    if rule.counts and num_drafts not in rule.counts:
         return "-"
-    best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=one.own[0])
+    best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=rule.own[0])
     return f"{float(acceptance(name, WIDE_P, WIDE_Q, num_drafts)):.3f} of {float(best):.3f}"
 
 
 def _coupled_verdict(name: str) -> str:
-    """Whether the token has the target's law: the sampler runs on symbols, on the pair of chains and trees."""
+    """Return whether a coupled rule is lossless, "yes" or "no", on the chains' pair.
+
+    Its sampler runs on symbols.
+    """
     module = find("coupled", name)
     return "yes" if coupled.lossless(module, np.array(P), np.array(Q), 1) else "no"
 
 
 def _rolled(text: tuple[int, ...]) -> Any:
-    """The fixed pair's p, rolled by the token before: what comes depends on what was."""
+    """Return the target's law after a text: p rolled by the text's last token."""
     return np.roll(np.array(P), text[-1] if text else 0)
 
 
 def _passes(process: str, rule: str) -> float:
+    """Return the expected passes of the target for a token."""
     return float(fill(_rolled, process, length=LENGTH, rule=rule, draft=Q).passes / LENGTH)
 
 
 def rules_rows() -> list[list[str]]:
-    """The rules and processes in short: head, then a row for each and its family."""
+    """Return the rules and processes in short: head, then a row for each and its family."""
     rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked", "same as"]]
     for rule in algorithms():
         scheme = rule.drafts.partition(", ")[0] if rule.family == "step" else None
@@ -140,7 +159,8 @@ def rules_rows() -> list[list[str]]:
 
 
 def rules_excerpt() -> str:
-    """Markdown on five rules, one of each kind: what each verifies, its verdict, and one exact number."""
+    """Return Markdown on five rules, one of each kind, each with one exact number."""
+    # The words above the table.
     count = sum(len(rules(family)) for family in ("step", "chain", "tree", "coupled"))
     lines = [
         f"Five of the {count} verification rules. The column *lossless* is computed, not declared.",
@@ -148,6 +168,8 @@ def rules_excerpt() -> str:
         "| rule | what it verifies | lossless | exact number |",
         "| --- " * 4 + "|",
     ]
+
+    # A row for each rule: acceptance of step rules, tau of others.
     for family, name, drafts in EXCERPT:
         module = find(family, name)
         if family == "step":
@@ -162,42 +184,51 @@ def rules_excerpt() -> str:
 
 
 def _row(rule: Algorithm, drafts: str, verdict: str, cells: list[str]) -> str:
+    """Return the Markdown row of a rule; `cells` stand behind its facts."""
     proved = ", ".join(rule.proved) or "no"
     name = f"`{rule.name}`" + (f", the same as `{rule.same_as}`" if rule.same_as else "")
     return f"| {name} | {drafts} | {verdict} | {rule.theorem} | {proved} | {rule.paper} | {' | '.join(cells)} |"
 
 
 def _verdict(rule: str, family: str, scheme: str | None = None) -> str:
-    asked: dict[str, Any] = {"family": family, "scheme": scheme, "num_drafts": 1}  # more drafts take seconds a rule
-    if guarantee(rule, **asked).lossless:
+    """Return whether a rule is lossless, in words, by enumeration."""
+    # More drafts take seconds a rule.
+    options: dict[str, Any] = {"family": family, "scheme": scheme, "num_drafts": 1}
+    if guarantee(rule, **options).lossless:
         return "yes"
-    if guarantee(rule, **asked, temperature=0).lossless:
+    if guarantee(rule, **options, temperature=0).lossless:
         return "at temperature 0; otherwise biased, as the acceptance says"
     return "no"
 
 
 def _accepted(name: str, scheme: str, num_drafts: int) -> str:
+    """Return the acceptance of a step rule, beside its bias or the optimum.
+
+    It is "" where the rule does not take as many drafts.
+    """
     rule = find("step", name)
     if not takes(rule, num_drafts):
         return ""
     rate = acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, scheme=scheme)
-    if facts(rule).bias:  # lossy: the optimum of lossless rules is no measure of it
+    # A lossy rule is not compared with the optimum of lossless rules.
+    if facts(rule).bias:
         law = output_law(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, scheme=scheme)
         return f"{float(rate):.3f}, bias {float(total_variation(law, WIDE_P)):.3f}"
     best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=scheme)
-    return f"**{rate:.3f}**" if abs(rate - best) < 1e-12 else f"{rate:.3f} of {best:.3f}"
+    return f"**{rate:.3f}**" if abs(rate - best) < ROUNDING else f"{rate:.3f} of {best:.3f}"
 
 
 def _tau(name: str, family: str) -> list[str]:
+    """Return tau of a chain rule or tree rule, in words, at two lengths or shapes."""
     if family == "chain":
         return [f"{float(expected_tokens(P, Q, gamma=gamma, rule=name)):.3f}" for gamma in (1, 2)]
     scheme = facts(find(family, name)).schemes[0]
     shapes = [trees.paths(2, n) if scheme == "paths" else trees.k_ary((2, 1)[:n]) for n in (1, 2)]
-    kept = [expected_kept(P, Q, rule=name, parents=shape, scheme=scheme) for shape in shapes]
-    return [f"{1 + float(n):.3f} ({scheme})" for n in kept]
+    accepted = [expected_kept(P, Q, rule=name, parents=shape, scheme=scheme) for shape in shapes]
+    return [f"{1 + float(n):.3f} ({scheme})" for n in accepted]
 
 
 def _cost(module: Any) -> str:
-    """What the docstring says of the cost."""
+    """Return the paragraph on the cost in a module's docstring, without the point at its end."""
     text = (module.__doc__ or "").partition("\nCost.")[2]
     return " ".join(re.split(r"\n\S", text)[0].split()).rstrip(".")

@@ -1,7 +1,8 @@
-"""The layout of tables: aligned columns in a terminal, Markdown for documents. `forms` chooses among all forms.
+"""The layout of tables: aligned columns in a terminal, Markdown for documents.
 
-A table is a list of rows of strings, the head first; a cell may have several lines. Nothing is ever cut: a table too
-wide for the terminal has its text wrapped at words, then every row shown as lines of its own.
+A table is a list of rows of strings, the head first; a cell may have several lines. Nothing is ever
+cut: a table too wide for the terminal has its text wrapped at words, then every row shown as lines
+of its own.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-_NUMBER = re.compile(r"[-+~<>≤≥±(\[ ]*[\d.]*\d|(off|none|never)$")  # how a number, or an interval of two, begins
+# The beginning of a number, or of an interval of two; or a word that stands for a number.
+_NUMBER = re.compile(r"[-+~<>≤≥±(\[ ]*[\d.]*\d|(off|none|never)$")
+# Space between two columns.
 _GAP = "  "
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """Columns of the terminal that a stream (standard output) is; None where there is none, as in a pipe or a file."""
+    """Columns of the terminal that a stream (standard output) is; None for a pipe or a file."""
     stream = sys.stdout if stream is None else stream
     return shutil.get_terminal_size().columns if stream is not None and stream.isatty() else None
 
 
 def paragraphs(lines: Sequence[str], as_markdown: bool = False) -> str:
-    """Lines and tables one below the other; what is longer than the terminal is broken between words."""
+    """Return lines and tables one below the other; lines too long for a terminal break at spaces."""
     width = None if as_markdown else terminal_width()
     if width is None:
         return "\n".join(lines)
@@ -34,7 +37,7 @@ def paragraphs(lines: Sequence[str], as_markdown: bool = False) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
-    r"""The table in columns, numbers to the right, within so many characters if given.
+    r"""Return the table in columns, numbers to the right, within so many characters if given.
 
     Examples
     --------
@@ -56,11 +59,14 @@ def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
       joint
       verification
     """
+    # Find widths; a table that does not fit is shown row by row.
     rows = _checked(rows)
     numeric = [is_numeric([row[i] for row in rows[1:]]) for i in range(len(rows[0]))]
     widths = _widths(rows, numeric, width)
     if widths is None:
         return _stacked(rows, width or 0)
+
+    # Wrap cells, and put the head's words directly above the line.
     head, *cells = ([_wrapped(cell, w) for cell, w in zip(row, widths, strict=True)] for row in rows)
     height = max(len(cell) for cell in head)
     table = [[[""] * (height - len(cell)) + cell for cell in head], [["-" * w] for w in widths], *cells]
@@ -68,9 +74,10 @@ def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
 
 
 def in_blocks(rows: Sequence[Sequence[str]], width: int) -> str:
-    r"""The table in blocks one below the other, each with the first column and as many others as fit into the width.
+    r"""Return the table in blocks one below the other, each as wide as fits.
 
-    A column whose head begins with a line break belongs to the one before it: both stay in one block.
+    Each block has the first column and as many others as fit. A column whose head begins with a
+    line break belongs to the one before it: both stay in one block.
 
     Examples
     --------
@@ -85,12 +92,15 @@ def in_blocks(rows: Sequence[Sequence[str]], width: int) -> str:
     -----  -------
         1     1.31
     """
+    # Columns that stay together.
     groups: list[list[int]] = []
     for i, head in enumerate(rows[0][1:], 1):
         if head.startswith("\n") and groups:
             groups[-1].append(i)
         else:
             groups.append([i])
+
+    # Join a group to the last block where it fits.
     blocks: list[list[int]] = []
     for group in groups:
         joined = [*(blocks[-1] if blocks else [0]), *group]
@@ -102,20 +112,20 @@ def in_blocks(rows: Sequence[Sequence[str]], width: int) -> str:
 
 
 def _fits(rows: Sequence[Sequence[str]], columns: list[int], width: int) -> bool:
-    """Whether these columns stand side by side within the width."""
+    """True if these columns fit side by side within the width."""
     widths = [max(len(line) for row in rows for line in row[i].split("\n")) for i in columns]
     return sum(widths) + len(_GAP) * (len(widths) - 1) <= width
 
 
 def _lines(row: list[list[str]], widths: list[int], numeric: list[bool]) -> Iterator[str]:
-    """Lines of one row, whose cells may have several."""
+    """Yield the lines of one row, whose cells may have several."""
     for parts in itertools.zip_longest(*row, fillvalue=""):
         placed = zip(parts, widths, numeric, strict=True)
         yield _GAP.join(part.rjust(w) if right else part.ljust(w) for part, w, right in placed).rstrip()
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    r"""The same as a Markdown table.
+    r"""Return the rows as a Markdown table.
 
     Examples
     --------
@@ -131,37 +141,41 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _checked(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Rows of equal length."""
+    """Return the rows as lists; raise ValueError unless they have equal lengths."""
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise ValueError(f"a table needs rows of equal length, got {sorted({len(row) for row in rows})}")
     return [list(row) for row in rows]
 
 
 def _one_line(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the rows with each cell on one line."""
     return [[" ".join(cell.splitlines()) for cell in row] for row in rows]
 
 
 def is_numeric(cells: Sequence[str]) -> bool:
-    """Return whether every cell that is filled begins as a number does."""
+    """True if every filled cell begins as a number does."""
     filled = [cell for cell in cells if cell]
     return bool(filled) and all(_NUMBER.match(cell) for cell in filled)
 
 
 def _widths(rows: list[list[str]], numeric: list[bool], most: int | None) -> list[int] | None:
-    """Width of each column; None if no wrapping at words makes them fit. The widest gives way first."""
+    """Return the width of each column; None if wrapping at spaces cannot make them fit."""
+    # The widths of unwrapped cells.
     widths = [max(len(line) for row in rows for line in row[i].split("\n")) for i in range(len(rows[0]))]
     if most is None:
         return widths
+
+    # The least widths: of words; numbers and intervals are not taken apart.
     least = []
     for i, number in enumerate(numeric):
         words = [word for row in (rows[:1] if number else rows) for word in row[i].split()] or [""]
-        words += [
-            line for row in rows[1:] if number for line in row[i].split("\n")
-        ]  # a number, or an interval, is not taken apart
+        words += [line for row in rows[1:] if number for line in row[i].split("\n")]
         least.append(max(len(word) for word in words))
     spare = most - len(_GAP) * (len(widths) - 1)
     if sum(least) > spare:
         return None
+
+    # Narrow the widest column that can give way, one character at a time.
     while sum(widths) > spare:
         i = max((i for i in range(len(widths)) if widths[i] > least[i]), key=widths.__getitem__)
         widths[i] -= 1
@@ -169,7 +183,7 @@ def _widths(rows: list[list[str]], numeric: list[bool], most: int | None) -> lis
 
 
 def _wrapped(cell: str, width: int) -> list[str]:
-    """Lines of a cell, broken at spaces only."""
+    """Return the lines of a cell, broken at spaces only."""
     lines: list[str] = []
     for part in cell.split("\n"):
         short = len(part) <= width
@@ -178,7 +192,7 @@ def _wrapped(cell: str, width: int) -> list[str]:
 
 
 def _stacked(rows: list[list[str]], width: int) -> str:
-    """A block for each row: the name of a column, and below it what stands there."""
+    """Return a block for each row, with the name of each column above its cell."""
     head, *others = _one_line(rows)
     blocks = []
     for row in others:

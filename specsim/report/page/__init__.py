@@ -1,1 +1,1 @@
-"""One page of results that works offline: `records` are read, turned to `rows`, drawn by `charts`, put together."""
+"""One page of results that works offline: `records` become `rows`, `charts`, and the page."""

@@ -1,7 +1,7 @@
-"""Charts of a page, as Vega-Lite: plain data that the page's script draws, and draws anew when a control moves.
+"""Charts of a page in Vega-Lite: data that the page's script draws, anew when a control moves.
 
-The controls are `alpha` (acceptance of a draft), `scale` (its draft's cost, times the model's) and `batch`. Colours of
-text are the page's own, so that they follow light, dark and print.
+The controls are `alpha` (acceptance of a draft), `scale` (its draft's cost, times the model's) and
+`batch`. Colours of text are the page's own, so that they follow light, dark and print.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ Row = dict[str, Any]
 START = {"alpha": 0.8, "scale": 1.0, "batch": 1}
 EVERY = tuple(START)
 TAU = "(1 - pow(alpha, datum.g + 1)) / (1 - alpha)"
-OWN = "datum.g * scale * datum.d + datum.r"  # a cycle, in plain steps
+# The time of a cycle, in plain steps.
+CYCLE = "datum.g * scale * datum.d + datum.r"
 TEXT = "currentColor"
+# Height of a chart, in pixels.
 HEIGHT = 260
-COLOURS = 10  # more lines than these cannot be told apart
+# Most lines of a chart: more cannot be told apart.
+COLOURS = 10
 
 
 def _chart(rows: Sequence[Row], alone: Sequence[str] = (), **rest: Any) -> Spec:
-    """A chart of rows as wide as its place, with the controls that concern it."""
+    """Return a chart of rows, as wide as its place, with the controls that concern it."""
+    # The page's font and colours, for light, dark and print.
     return {
         "data": {"values": list(rows)},
         "width": "container",
@@ -43,25 +47,36 @@ def _chart(rows: Sequence[Row], alone: Sequence[str] = (), **rest: Any) -> Spec:
 
 
 def _names(rows: Sequence[Row], field: str) -> Spec:
-    """A colour for each name; the legend has two columns where names are short enough for a narrow page."""
+    """Return the encoding of a colour for each name.
+
+    The legend has two columns where names are short enough for a narrow page.
+    """
     names = {str(row[field]) for row in rows}
-    scheme, columns = "tableau10" if len(names) <= COLOURS else "tableau20", 2 if max(map(len, names)) <= 22 else 1
+    scheme = "tableau10" if len(names) <= COLOURS else "tableau20"
+    columns = 2 if max(map(len, names)) <= 22 else 1
     return _x(field, "", "nominal", scale={"scheme": scheme}, legend={"columns": columns})
 
 
 def _x(field: str, title: str, kind: str = "quantitative", **rest: Any) -> Spec:
+    """Return the encoding of a field on an axis, as a colour or in a tooltip."""
     return {"field": field, "type": kind, "title": title, **rest}
 
 
 def beside(rows: Sequence[Row], quantity: str) -> Spec:
-    """Predicted beside measured: a dot for each run with its interval, and the line where both agree."""
-    mine = [row for row in rows if row["quantity"] == quantity]
-    ends = [value for row in mine for value in (row["predicted"], row["measured"])]
+    """Return the chart of a quantity predicted beside measured.
+
+    It has a dot for each run with its interval, and the line where both agree.
+    """
+    # Axes that reach from the smallest value to the largest.
+    runs = [row for row in rows if row["quantity"] == quantity]
+    ends = [value for row in runs for value in (row["predicted"], row["measured"])]
     low, high = min(ends), max(ends)
     scale: Any = {"scale": {"zero": False}}
-    colour = _names(mine, "record")
+    colour = _names(runs, "record")
     tip = [_x(name, name, "nominal") for name in ("record", "what", "predicted", "measured", "low", "high")]
     across, up = f"{quantity} predicted", f"{quantity} measured"
+
+    # The line, the intervals, the dots.
     layers: list[Spec] = [
         {"data": {"values": [{"x": low}, {"x": high}]}, "mark": {"type": "line", "color": "#888888"},
          "encoding": {"x": _x("x", across, **scale), "y": _x("x", up, **scale)}},
@@ -71,17 +86,23 @@ def beside(rows: Sequence[Row], quantity: str) -> Spec:
          "encoding": {"y": _x("measured", up, **scale), "color": colour, "tooltip": tip}},
     ]  # fmt: skip
     # One record needs no legend.
-    if len({row["record"] for row in mine}) == 1:
+    if len({row["record"] for row in runs}) == 1:
         colour["legend"] = None
-    return _chart(mine, encoding={"x": _x("predicted", across, **scale)}, layer=layers)
+    return _chart(runs, encoding={"x": _x("predicted", across, **scale)}, layer=layers)
 
 
 def by_gamma(rows: Sequence[Row]) -> Spec:
-    """A quantity against the block length: predictions as a line, measurements as dots with their intervals."""
+    """Return the chart of a quantity by block length.
+
+    Predictions are a line, measurements dots with their intervals.
+    """
+    # One series needs no legend.
     quantity = rows[0]["quantity"]
     colour = _names(rows, "series")
     if len({row["series"] for row in rows}) == 1:
         colour["legend"] = None
+
+    # The line, the intervals, the dots.
     names = ("series", "gamma", "predicted", "measured", "low", "high")
     tip = [_x(name, name, "nominal") for name in names]
     scale: Any = {"scale": {"zero": False}}
@@ -102,7 +123,8 @@ def by_gamma(rows: Sequence[Row]) -> Spec:
 
 
 def accepted(rows: Sequence[Row]) -> Spec:
-    """Acceptance against drafts, a line for each rule; optima are dashed. Many rules are ranked instead."""
+    """Return the chart of acceptance by number of drafts, a line for each rule, optima dashed."""
+    # Rank more rules than there are colours.
     if len({row["rule"] for row in rows}) > COLOURS:
         return _ranked(rows, ("value", "acceptance"), ("drafts", "drafts for one position"))
     return _chart(
@@ -121,16 +143,22 @@ def accepted(rows: Sequence[Row]) -> Spec:
 
 
 def trees(rows: Sequence[Row]) -> Spec:
-    """Tokens per call of trees by their budget of nodes, the best rule first."""
+    """Return the chart of tokens per call of trees, by their nodes, the best rule first."""
     return _ranked(rows, ("tau", "tokens per call"), ("nodes", "nodes"))
 
 
 def _ranked(rows: Sequence[Row], value: tuple[str, str], size: tuple[str, str]) -> Spec:
-    """A line of dots for each rule under its name, the best first: more rules than colours can be told apart."""
+    """Return the chart with a line of dots for each rule, under its name, the best first.
+
+    It serves for more rules than there are colours.
+    """
+    # Sort rules by their largest value.
     most: dict[str, float] = {}
     for row in rows:
         most[row["rule"]] = max(row[value[0]], most.get(row["rule"], row[value[0]]))
     order = sorted(most, key=lambda rule: -most[rule])
+
+    # A line from the smallest value to the largest, the dots, the names.
     y = {"field": "rule", "type": "ordinal", "sort": order, "axis": None}
     scale: Any = {"scale": {"zero": False}}
     ends = {"x": _x(value[0], value[1], aggregate="min", **scale), "x2": {"field": value[0], "aggregate": "max"}}
@@ -148,14 +176,17 @@ def _ranked(rows: Sequence[Row], value: tuple[str, str], size: tuple[str, str]) 
 
 
 def by_length(rows: Sequence[Row]) -> Spec:
-    """Speedup against the length at the controls' acceptance, draft cost and batch; the best is named."""
-    speed = [{"filter": "datum.b == batch"}, {"calculate": f"{TAU} / ({OWN})", "as": "speedup"}]
+    """Return the chart of the speedup by length, at the controls' values; the best is named."""
+    # The speedups, and the best of them with its words.
+    speed = [{"filter": "datum.b == batch"}, {"calculate": f"{TAU} / ({CYCLE})", "as": "speedup"}]
     best = [
         {"joinaggregate": [{"op": "max", "field": "speedup", "as": "most"}]},
         {"filter": "datum.speedup == datum.most"},
         {"calculate": "datum.g == 0 ? 'off is best' : 'best: ' + datum.g + ', ' + format(datum.speedup, '.2f') + 'x'",
          "as": "said"},
     ]  # fmt: skip
+
+    # The line, plain decoding at 1, the best.
     place = {"x": _x("g", "gamma, drafts per block", axis={"tickMinStep": 1}), "y": _x("speedup", "speedup, predicted")}
     layers: list[Spec] = [
         {"mark": {"type": "line", "point": True},
@@ -170,7 +201,11 @@ def by_length(rows: Sequence[Row]) -> Spec:
 
 
 def by_ratio(rows: Sequence[Row]) -> Spec:
-    """Speedup over length and draft cost; dots are the best length of each cost, the line is the draft's own cost."""
+    """Return the chart of the speedup by length and draft cost.
+
+    Dots are the best length of each cost, the line is this draft's cost.
+    """
+    # The speedups, the best of each cost, this draft's cost.
     speed = [
         {"filter": "datum.b == batch"},
         {"calculate": f"{TAU} / (datum.g * datum.c + datum.r)", "as": "speedup"},
@@ -179,8 +214,10 @@ def by_ratio(rows: Sequence[Row]) -> Spec:
         {"joinaggregate": [{"op": "max", "field": "speedup", "as": "most"}], "groupby": ["c"]},
         {"filter": "datum.speedup == datum.most"},
     ]
-    own = [{"filter": "datum.g == 1"}, {"aggregate": [{"op": "max", "field": "d", "as": "d"}]},
-           {"calculate": "scale * datum.d", "as": "own"}]  # fmt: skip
+    draft_cost = [{"filter": "datum.g == 1"}, {"aggregate": [{"op": "max", "field": "d", "as": "d"}]},
+                  {"calculate": "scale * datum.d", "as": "own"}]  # fmt: skip
+
+    # Cells, dots, the line.
     top = max(row["c1"] for row in rows)
     y = {"type": "quantitative", "title": "draft step, in target steps", "scale": {"domain": [0, top], "nice": False}}
     x = _x("g", "gamma, drafts per block", "ordinal", axis={"labelAngle": 0})
@@ -191,20 +228,26 @@ def by_ratio(rows: Sequence[Row]) -> Spec:
          "encoding": {"y": {"field": "c0", **y}, "y2": {"field": "c1"}, "color": colour, "tooltip": tip}},
         {"transform": best, "mark": {"type": "point", "filled": True, "color": "#ffffff", "size": 22},
          "encoding": {"y": {"field": "c", **y}}},
-        {"transform": own, "mark": {"type": "rule", "color": "#d62728", "strokeWidth": 2, "clip": True},
+        {"transform": draft_cost, "mark": {"type": "rule", "color": "#d62728", "strokeWidth": 2, "clip": True},
          "encoding": {"y": {"field": "own", **y}, "x": {"value": 0}, "x2": {"value": "width"}}},
     ]  # fmt: skip
     return _chart(rows, EVERY, transform=speed, encoding={"x": x}, layer=layers)
 
 
 def by_context(rows: Sequence[Row]) -> Spec:
-    """The best speedup over batch and context, with its length in each cell; the chosen batch is framed."""
+    """Return the chart of the best speedup by batch and context, with its length in each cell.
+
+    The chosen batch is framed.
+    """
+    # The best speedup and its length.
     speed = [
-        {"calculate": f"{TAU} / ({OWN})", "as": "speedup"},
+        {"calculate": f"{TAU} / ({CYCLE})", "as": "speedup"},
         {"aggregate": [{"op": "argmax", "field": "speedup", "as": "best"}], "groupby": ["b", "s"]},
         {"calculate": "datum.best.speedup", "as": "speedup"},
         {"calculate": "datum.best.g == 0 ? 'off' : '' + datum.best.g", "as": "g"},
     ]
+
+    # Cells, the frame, the lengths: white with a dark edge, so that any colour lets them be read.
     x = _x("b", "batch", "ordinal", axis={"labelAngle": 0})
     y = _x("s", "context, tokens", "ordinal", sort="descending")
     colour = _x("speedup", "speedup", scale={"scheme": "viridis"}, legend={"gradientLength": 200, "format": ".2f"})
@@ -221,7 +264,11 @@ def by_context(rows: Sequence[Row]) -> Spec:
 
 
 def lengths(rows: Sequence[Row]) -> Spec:
-    """Laws of the drafts kept by a block, side by side, and the one where every draft is as likely to be kept."""
+    """Return the chart of laws of a block's accepted drafts, side by side.
+
+    The slider's law, in which every draft is as likely to be accepted, stands beside them.
+    """
+    # The slider's law is computed by the page.
     most = max(row["kept"] for row in rows)
     alike = [
         {"kept": n, "series": "every draft alike, at the slider's acceptance", "alike": True} for n in range(most + 1)
