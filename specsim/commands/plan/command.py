@@ -9,7 +9,7 @@ from specsim.base.files import check_writable, write_bytes
 from specsim.base.unknown import unknown
 from specsim.commands.json_form import json_answer, made_here
 from specsim.commands.options import Form, form_of
-from specsim.commands.plan import answer, handoff, load_pictures, loops, rates, shown
+from specsim.commands.plan import answer, drafters, handoff, load_pictures, loops, rates, shown
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES
 from specsim.commands.plan.load_options import check_together
 from specsim.commands.plan.options import PlanOptions, asked_options
@@ -28,6 +28,9 @@ class Output(NamedTuple):
 def run(options: PlanOptions) -> Output:
     """Return what to print; raise ValueError for anything that is wrong, before any work."""
     form = _check(options)
+    candidates = drafters.candidate_options(options)
+    if candidates:
+        return Output(drafters.compare_drafters(candidates, options, form))
     problem = read_problem(options)
     if options.nodes != PlanOptions._field_defaults["nodes"] and not problem.drafts.ranks:
         raise ValueError("--nodes is the size of a tree; trees are planned with --ranks, or a --comparison of trees")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from specsim.commands.plan.memory import Misfit
 from specsim.commands.plan.stored import Types
 from specsim.latency import LatencyModel
+from specsim.latency.memory import Placed
 
 
 class Costs(NamedTuple):
@@ -19,7 +20,8 @@ class Costs(NamedTuple):
     whose costs are known, None without limit. max_nodes: the same of trees. misfits: points at which
     models do not fit the devices. is_measured: whether times are known at measured points alone, so
     that nothing is searched beyond them. is_whole_cycle: whether all of a cycle stands in the target's
-    pass. unknown: which of batch and context measured times do not say.
+    pass. unknown: which of batch and context measured times do not say. placed: the target and, if there is one, the
+    draft model, on their devices, if models are known.
     """
 
     latency: LatencyModel
@@ -35,3 +37,4 @@ class Costs(NamedTuple):
     is_measured: bool = False
     is_whole_cycle: bool = False
     unknown: tuple[str, ...] = ()
+    placed: tuple[Placed, ...] = ()

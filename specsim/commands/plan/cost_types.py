@@ -27,7 +27,8 @@ Draft = Annotated[
     str | None,
     typer.Option(
         autocompletion=completion.complete_model,
-        help="Draft model, as for --target; or a drafter: eagle, eagle3, mtp, ngram, suffix.",
+        help="Draft model, as for --target; or a drafter: eagle, eagle3, mtp, ngram, suffix. Several, as "
+        "eagle3=0.8,ngram, are compared; NAME=ALPHA has an acceptance of its own.",
         rich_help_panel=MODELS,
     ),
 ]

@@ -94,7 +94,9 @@ def modelled_costs(options: PlanOptions, batches: Sequence[int], contexts: Seque
         placed.append(Placed(drafter.shape, types.draft, options.draft_tp, cache.width))
     unfit = misfits(placed, device, batches, contexts)
     notes += [misfit.note for misfit in unfit]
-    return Costs(latency, drafter.method, tuple(notes), hidden_overhead, types=types, misfits=unfit)
+    return Costs(
+        latency, drafter.method, tuple(notes), hidden_overhead, types=types, misfits=unfit, placed=tuple(placed)
+    )
 
 
 def _without_draft_model(latency: LatencyModel) -> LatencyModel:

@@ -50,6 +50,8 @@ EXAMPLES = examples(
     "specsim plan 0.8 --cost-ratio 0.05",
     "specsim plan 0.8 --target llama-3.1-70b --draft llama-3.2-1b \\",
     "    --hardware h100-sxm --tp 4 --batch 1,32 --context 1k,16k",
+    "specsim plan 0.7 --target llama-3.1-8b --hardware h100-sxm \\",
+    "    --draft eagle3=0.75,ngram=0.5,llama-3.2-1b --drafted-share 0.4",
     "specsim plan --ranks 0.7,0.12,0.05 --cost-ratio 0.05 --json",
     "specsim plan 0.8 --costs passes.csv --draft-costs draft.csv",
     "specsim plan --log off.log --log on.log --gamma 4 --drafted-share 1",
