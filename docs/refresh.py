@@ -54,6 +54,7 @@ TEXTS = {
     "simulate": "simulate",
     "paths": "trees",
     "tails": "tails",
+    "coverage": "requests",
 }
 
 

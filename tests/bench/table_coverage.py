@@ -6,7 +6,9 @@ replacement, 2,000 times; an interval covers if it contains the number of the wh
 speedup are those of tau through increasing functions and cover just as often. Beside each stands what an interval of
 independent blocks covers.
 
-The goal was set before: 93 to 97 % with 100 requests.
+The goal was set before: 93 to 97 % with 100 requests. The first run (answers of all lengths) met it in 17 of 24: four
+answers of 8,192 tokens are 39 % of all steps of instructcoder, and a sample without them does not know of them. So
+the table was run again with answers cut at 2,048 tokens, beside it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from specsim.lengths.request_record import AcceptanceRecord, stepped
 SIZES, DRAWS, GOAL = (30, 100, 300), 2000, (0.93, 0.97)
 # Standard errors on each side of an interval of independent blocks.
 NORMAL = 1.96
+# Tokens at which answers are cut in the second table.
+CUT = 2048
 
 
 def covered(record: AcceptanceRecord, size: int, rng: np.random.Generator) -> dict[str, list[float]]:
@@ -50,16 +54,18 @@ def main() -> None:
     """Print a line for each trace and size, and where the goal is met."""
     line = "{:<15}{:>9}  {:<20}" + "{:>10}" * (GAMMA + 1)
     print(line.format("trace", "requests", "interval (95 %)", "tau", *(f"hazard {i + 1}" for i in range(GAMMA))))
-    rng, met, tried = np.random.default_rng(0), 0, 0
-    for name in TRACES:
-        record = stepped(requests_of(Path(sys.argv[1]) / f"combined_{name}.jsonl"))
-        for size in SIZES:
-            for how, shares in covered(record, size, rng).items():
-                print(line.format(name, size, how, *(f"{share:.1%}" for share in shares)))
-                if how == "over requests" and size == 100:
-                    met += sum(GOAL[0] <= share <= GOAL[1] for share in shares)
-                    tried += len(shares)
-    print(f"goal, 93 to 97 % with 100 requests: {met} of {tried}")
+    for most in (None, CUT):
+        rng, met, tried = np.random.default_rng(0), 0, 0
+        print("answers of all lengths" if most is None else f"answers cut at {most} tokens")
+        for name in TRACES:
+            record = stepped(requests_of(Path(sys.argv[1]) / f"combined_{name}.jsonl", most))
+            for size in SIZES:
+                for how, shares in covered(record, size, rng).items():
+                    print(line.format(name, size, how, *(f"{share:.1%}" for share in shares)))
+                    if how == "over requests" and size == 100:
+                        met += sum(GOAL[0] <= share <= GOAL[1] for share in shares)
+                        tried += len(shares)
+        print(f"goal, 93 to 97 % with 100 requests: {met} of {tried}")
 
 
 if __name__ == "__main__":

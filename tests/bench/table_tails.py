@@ -42,12 +42,19 @@ GAMMA, LEVELS, GOAL = 5, (0.5, 0.95, 0.99), 0.03
 DRAWS, QUARTERS, ADDED = 1000, 4, 2
 
 
-def requests_of(path: Path) -> AcceptanceRecord:
-    """Return the requests of a trace with EAGLE, in blocks of GAMMA drafts, those without a step left out."""
+def requests_of(path: Path, most: int | None = None) -> AcceptanceRecord:
+    """Return the requests of a trace with EAGLE, in blocks of GAMMA drafts, those without a step left out.
+
+    most: tokens at which answers are cut.
+    """
     runs = traces.parse(path.read_text(encoding="utf-8"), path.stem)
     (eagle,) = (run for run in runs if run.source.endswith("eagle"))
     assert eagle.requests is not None
-    record = at_length(eagle.requests, GAMMA)
+    cut = [
+        request._replace(reach=request.reach[:most], tokens=len(request.reach[:most]))
+        for request in eagle.requests.requests
+    ]
+    record = at_length(AcceptanceRecord(tuple(cut)), GAMMA)
     return AcceptanceRecord(tuple(request for request in record.requests if request.steps))
 
 
