@@ -270,6 +270,7 @@ def test_the_folder_is_the_list() -> None:
         "SGLang answers",
         "TensorRT-LLM perf_metrics",
         "aiperf",
+        "guidellm",
         "Spec-Bench",
         "traces",
         "speculators",
