@@ -1,1 +1,1 @@
-"""What others printed, and whether it can be."""
+"""Published numbers and statements, and whether they can be true."""

@@ -1,4 +1,4 @@
-"""The published acceptance lengths that are shipped, audited by the laws that a curve of tau obeys."""
+"""Audits of the shipped acceptance lengths, by the laws that a curve of tau obeys."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import NamedTuple
 from specsim.latency.tables import grouped
 from specsim.lengths.tau_curve import concave_curve, curve_faults
 
-# Standard error of tau - 1, as a part of it, over the 80 prompts that each of these curves rests on. Of four public
-# workloads (Llama-3.1-8B with EAGLE, 5 drafts) it is 0.019, 0.024, 0.035 and 0.055; this is the middle.
+# Standard error of tau - 1, as a part of it, over the 80 prompts that each of these curves rests
+# on. Of four public workloads (Llama-3.1-8B with EAGLE, 5 drafts) it is 0.019, 0.024, 0.035 and
+# 0.055; this is the middle.
 PROMPTS_ERROR = 0.03
 
 
 class CurveAudit(NamedTuple):
-    """A published curve of tau over draft lengths, what contradicts a law in it, and the nearest curve that obeys.
+    """A published curve of tau over draft lengths, its faults, and the nearest curve without any.
 
-    explained: whether all faults may be noise of its prompts.
+    explained: True if all faults may be noise of its prompts.
     """
 
     name: str

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 
 class Score(NamedTuple):
-    """One row: predicted and measured speedup, relative error, or why there is none.
+    """One row: its predicted and measured speedup, and the relative error.
 
-    `predicted` is tau times the plain step over the cycle as printed plus the fitted overhead; `textbook` lets
-    verification cost one plain step and nothing else (no fit). iid: tau is what one printed alpha gives if it holds at
-    every position. others: rows of its table that its cycle was fitted on, itself not among them; along: whether those
-    are other batches or lengths.
+    `role` is "tested", "fitted", "refused", or says why there is no prediction. `predicted` is tau
+    times the plain step over the cycle as printed plus the fitted overhead; `textbook` lets
+    verification cost one plain step and nothing else (no fit). iid: tau is what one printed alpha
+    gives if it holds at every position. others: rows of its table that its cycle was fitted on,
+    itself not among them; along: "batch" or "length", by which those differ.
     """
 
     name: str
@@ -25,4 +26,4 @@ class Score(NamedTuple):
     flags: tuple[str, ...]
     iid: bool
     others: int = 0
-    along: str = ""  # what the line of the cycle is in: "batch" or "length"
+    along: str = ""

@@ -1,4 +1,4 @@
-"""Claims of the literature: found by listing their folder, kept as a record, computed anew when asked."""
+"""Statements of the literature with their verdicts, from the record or computed anew."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RECORD = "statements.json"
 HEAD = ("claim", "source", "what is stated", "verdict", "because")
 
 
-class Kept(NamedTuple):
-    """One claim with its verdict, as the record keeps it.
+class SettledClaim(NamedTuple):
+    """One claim with its verdict, as it stands in the record.
 
     Examples
     --------
@@ -33,12 +33,12 @@ class Kept(NamedTuple):
 
 
 def names() -> list[str]:
-    """Of all claims, sorted."""
+    """The names of all claims, sorted."""
     return sorted(m.name for m in pkgutil.iter_modules(statements.__path__) if not m.name.startswith("_"))
 
 
 def check_name(name: str) -> None:
-    """ValueError, with the nearest name, unless it is a claim's."""
+    """Raise ValueError, with the nearest name, unless this is a claim's name."""
     known = names()
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
@@ -46,27 +46,32 @@ def check_name(name: str) -> None:
         raise ValueError(f"no claim {name!r:.60}{hint}")
 
 
-def settle(name: str) -> Kept:
-    """The claim computed anew; ValueError if there is none of that name, or its record is not here."""
+def settle(name: str) -> SettledClaim:
+    """Compute a claim's verdict anew.
+
+    Raises ValueError if there is no claim of that name, or it needs a record that is not here.
+    """
     check_name(name)
     module = importlib.import_module(f"{statements.__name__}.{name}")
     verdict, because, numbers = module.settle()
-    return Kept(module.SOURCE, module.STATEMENT, verdict, because, numbers)
+    return SettledClaim(module.SOURCE, module.STATEMENT, verdict, because, numbers)
 
 
-def recorded() -> dict[str, Kept]:
-    """What the record holds, by name."""
+def recorded() -> dict[str, SettledClaim]:
+    """The claims of the record, by name."""
     text = (files("specsim.claims") / RECORD).read_text(encoding="utf-8")
-    return {name: Kept(**found) for name, found in json.loads(text)["claims"].items()}
+    return {name: SettledClaim(**fields) for name, fields in json.loads(text)["claims"].items()}
 
 
-def rows(found: dict[str, Kept], whole: bool) -> list[list[Any]]:
-    """A table, its head first; not whole: without the reason, for a terminal."""
+def rows(claims: dict[str, SettledClaim], whole: bool) -> list[list[Any]]:
+    """The table of claims, its head first; unless `whole`, without reasons, for a terminal."""
     table = [list(HEAD)] if whole else [["claim", "verdict", "what is stated"]]
-    for name, one in found.items():
-        numbers = "; ".join(f"{key}: {value}" for key, value in one.numbers.items())
-        because = f"{one.because} ({numbers})" if numbers else one.because
-        source = one.source.replace(", ", "\n")
-        line = [name, source, one.statement, one.verdict, because]
-        table.append(line if whole else [f"{name}\n{source}", one.verdict, one.statement])
+    for name, claim in claims.items():
+        source = claim.source.replace(", ", "\n")
+        if not whole:
+            table.append([f"{name}\n{source}", claim.verdict, claim.statement])
+            continue
+        numbers = "; ".join(f"{key}: {value}" for key, value in claim.numbers.items())
+        because = f"{claim.because} ({numbers})" if numbers else claim.because
+        table.append([name, source, claim.statement, claim.verdict, because])
     return table

@@ -1,4 +1,4 @@
-"""What a claim is judged to be."""
+"""Verdicts on claims."""
 
 from __future__ import annotations
 

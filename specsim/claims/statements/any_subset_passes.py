@@ -13,15 +13,17 @@ LENGTH = 3
 
 
 def model(text: tuple[int, ...]) -> Array:
+    """The law after a text: one of two, by the parity of its tokens' sum."""
     return TARGET if sum(text) % 2 else DRAFT
 
 
 def settle() -> Settled:
-    found = {k: fill(model, "any_subset", length=LENGTH, params={"slots": k, "bonus": False}) for k in (2, 3)}
-    kept = all(one.law == text_law(model, length=LENGTH) for one in found.values())
-    few = all(one.passes <= LENGTH for one in found.values())
+    """Compute the verdict on the statement."""
+    runs = {k: fill(model, "any_subset", length=LENGTH, params={"slots": k, "bonus": False}) for k in (2, 3)}
+    same_law = all(run.law == text_law(model, length=LENGTH) for run in runs.values())
+    few_passes = all(run.passes <= LENGTH for run in runs.values())
     return Settled(
-        HOLDS if kept and few else REFUTED,
+        HOLDS if same_law and few_passes else REFUTED,
         "exactly, over all that can happen; for one slot at a time it needs the bonus token, which the paper has not.",
-        {f"passes for {LENGTH} tokens, {k} slots": str(one.passes) for k, one in found.items()},
+        {f"passes for {LENGTH} tokens, {k} slots": str(run.passes) for k, run in runs.items()},
     )

@@ -19,18 +19,23 @@ STATEMENT = (
 def most(p: Array, q: Array, gamma: int) -> Fraction:
     """The value of the linear program over all verifiers of one path with full information.
 
-    What is kept at or below x y is at most Q(x y), and at most p(y|x) of what is kept at or below x; both bounds are
-    reached together, so the program is solved by taking the smaller at every node.
+    The probability of accepting x y is at most Q(x y), and at most p(y|x) times that of accepting
+    x. Both bounds are reached together, so the program is solved by taking the smaller at every
+    node.
     """
-    total, level = F(0), [(F(1), F(1))]  # (Q, kept) of the texts of a length
+    # For each text of a length: the probability Q that it is drafted, and that it is accepted.
+    total, level = F(0), [(F(1), F(1))]
     for _ in range(gamma):
-        level = [(drawn * q[y], min(drawn * q[y], kept * p[y])) for drawn, kept in level for y in range(len(p))]
-        total += sum(kept for _, kept in level)
+        level = [(drawn * q[y], min(drawn * q[y], accepted * p[y])) for drawn, accepted in level for y in range(len(p))]
+        total += sum(accepted for _, accepted in level)
     return total
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
+
     def values(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        """Accepted drafts of block verification, and the optimum."""
         return expected_tokens(p, q, rule="block", gamma=3) - 1, most(p, q, 3)
 
     held = Settled(

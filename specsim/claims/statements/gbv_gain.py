@@ -10,6 +10,7 @@ STATEMENT = "Greedy multi-path block verification has 30 % more block efficiency
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     gains, numbers = [], {}
     for run in recorded("trees.json")["runs"]:
         for nodes in (8, 16, 32):

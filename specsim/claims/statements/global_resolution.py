@@ -18,13 +18,15 @@ SIZES = ((10, 2), (10, 5), (100, 2), (1000, 2))
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     numbers = {}
     for vocab, drafts in SIZES:
         p, q = np.random.default_rng(vocab).dirichlet(np.full(vocab, 0.1), 2)
-        found = optimum(p, q, num_drafts=drafts)
-        chosen = found.certificate
-        bound = 1 + p[chosen].sum() - q[chosen].sum() ** drafts  # of any lossless rule, by two sums
-        numbers[f"{vocab} tokens, {drafts} drafts"] = f"{float(found.value):.9f}, bound {bound:.9f}"
+        best = optimum(p, q, num_drafts=drafts)
+        members = best.certificate
+        # The bound on every lossless rule, by two sums.
+        bound = 1 + p[members].sum() - q[members].sum() ** drafts
+        numbers[f"{vocab} tokens, {drafts} drafts"] = f"{float(best.value):.9f}, bound {bound:.9f}"
     return Settled(
         UNDECIDED,
         "its code is not run here. The value needs no program: it is a minimum over prefixes of the tokens ordered by "

@@ -18,34 +18,36 @@ STATEMENT = "Keeping as many drafts as full information would is lossless only i
 
 
 def law(p: Array, q: Array, gamma: int) -> dict[tuple[int, ...], Fraction]:
-    """Of the gamma + 1 tokens, the target drawing all that follow the token after the kept drafts."""
+    """The law of gamma + 1 tokens, if the target draws all after the token behind accepted drafts."""
     rule = find("chain", "greedy_block")
     plan = rule.prepare(np.stack([p] * (gamma + 1)), np.stack([q] * gamma))
-    found: dict[tuple[int, ...], Fraction] = {}
+    chances: dict[tuple[int, ...], Fraction] = {}
     for drafts in product(range(len(q)), repeat=gamma):
         joint = rule.transition(plan, np.array(drafts))
         drawn = math.prod(q[y] for y in drafts)
-        for kept in range(gamma + 1):
-            for rest in product(range(len(p)), repeat=gamma + 1 - kept):
-                chance = drawn * joint[kept, rest[0]] * math.prod(p[y] for y in rest[1:])
-                text = (*drafts[:kept], *rest)
-                found[text] = found.get(text, F(0)) + chance
-    return found
+        for accepted in range(gamma + 1):
+            for rest in product(range(len(p)), repeat=gamma + 1 - accepted):
+                chance = drawn * joint[accepted, rest[0]] * math.prod(p[y] for y in rest[1:])
+                text = (*drafts[:accepted], *rest)
+                chances[text] = chances.get(text, F(0)) + chance
+    return chances
 
 
 def bias(p: Array, q: Array, gamma: int) -> Fraction:
-    """Total variation from the target."""
-    return sum((abs(chance - math.prod(p[y] for y in text)) for text, chance in law(p, q, gamma).items()), F(0)) / 2
+    """Total variation of that law from the target's."""
+    chances = law(p, q, gamma)
+    return sum((abs(chance - math.prod(p[y] for y in text)) for text, chance in chances.items()), F(0)) / 2
 
 
 def settle() -> Settled:
-    one = max(bias(p, q, 1) for p, q in pairs((2,), 4))
+    """Compute the verdict on the statement."""
+    bias_of_one = max(bias(p, q, 1) for p, q in pairs((2,), 4))
     case = smallest(lambda p, q: (-bias(p, q, 2), F(0)), (2,), 4)
-    if case is None or one:
-        return Settled(REFUTED, "the target need not change.", {"bias, 1 draft": str(one)})
+    if case is None or bias_of_one:
+        return Settled(REFUTED, "the target need not change.", {"bias, 1 draft": str(bias_of_one)})
     return Settled(
         HOLDS,
         "with one draft it is lossless as it is; with two it is not, unless the token after the next one is drawn "
         "from a changed target, too (T18).",
-        {"target": shown(case.p), "draft": shown(case.q), "bias without, 2 drafts": str(-case.found)},
+        {"target": shown(case.p), "draft": shown(case.q), "bias without, 2 drafts": str(-case.value)},
     )

@@ -11,6 +11,7 @@ STATEMENT = "Greedy drafts accept more than drafts that are sampled."
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     case = smallest(
         lambda p, q: (
             optimal_acceptance(p, q, num_drafts=2, scheme="greedy"),

@@ -18,9 +18,12 @@ STATEMENT = (
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
+
     def values(p: Array, q: Array) -> tuple[Fraction, Fraction]:
-        found: Fraction = acceptance_rate(p, q, rule="greedy_draft", num_drafts=2)
-        return found, optimal_acceptance(p, q, num_drafts=2, scheme="greedy")
+        """Acceptance of the paper's rule, and the optimum of its drafts."""
+        acceptance: Fraction = acceptance_rate(p, q, rule="greedy_draft", num_drafts=2)
+        return acceptance, optimal_acceptance(p, q, num_drafts=2, scheme="greedy")
 
     held = Settled(
         HOLDS,

@@ -14,16 +14,17 @@ STATEMENT = "Hierarchical speculative decoding keeps more tokens than block veri
 
 
 def gain(p: Array, q: Array) -> Fraction:
-    """Tokens of a block of three drafts."""
-    own, block = (expected_tokens(p, q, rule=rule, gamma=3) for rule in ("capped", "block"))
-    return F(own - block)
+    """Tokens that hierarchical verification gains over block verification, with three drafts."""
+    hierarchical, block = (expected_tokens(p, q, rule=rule, gamma=3) for rule in ("capped", "block"))
+    return F(hierarchical - block)
 
 
 def settle() -> Settled:
-    found = [gain(p, q) for p, q in pairs(parts=4)]
+    """Compute the verdict on the statement."""
+    gains = [gain(p, q) for p, q in pairs(parts=4)]
     return Settled(
-        UNDER if any(found) else REFUTED,
+        UNDER if any(gains) else REFUTED,
         "its rule is block verification in other words (T36): the same tests, so the same tokens. The released code "
         "leaves out the cap of the last test, keeps more, and is lossy.",
-        {"pairs, 3 drafts": str(len(found)), "pairs with a difference": str(sum(map(bool, found)))},
+        {"pairs, 3 drafts": str(len(gains)), "pairs with a difference": str(sum(map(bool, gains)))},
     )

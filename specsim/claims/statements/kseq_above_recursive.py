@@ -14,19 +14,21 @@ STATEMENT = "K-SEQ, which comes with a guarantee, accepts at least as much as re
 
 
 def both(p: Array, q: Array) -> tuple[Fraction, Fraction]:
-    """Of two drafts; the root rho of K-SEQ is found to the last bit."""
+    """Acceptance of K-SEQ and of recursive rejection, with two drafts."""
+    # The root rho of K-SEQ is known to the last bit only: round to a simple fraction.
     kseq, recursive = (acceptance_rate(p, q, rule=rule, num_drafts=2) for rule in ("kseq", "recursive"))
     return kseq.limit_denominator(10**9), recursive
 
 
 def settle() -> Settled:
-    found = [both(p, q) for p, q in pairs()]
+    """Compute the verdict on the statement."""
+    acceptances = [both(p, q) for p, q in pairs()]
     held = Settled(
         UNDER,
         "every pair of laws tried, with two drafts; not proved.",
         {
-            "pairs of 2 and 3 tokens, denominators to 5": str(len(found)),
-            "of these K-SEQ accepts more in": str(sum(kseq > recursive for kseq, recursive in found)),
+            "pairs of 2 and 3 tokens, denominators to 5": str(len(acceptances)),
+            "of these K-SEQ accepts more in": str(sum(kseq > recursive for kseq, recursive in acceptances)),
         },
     )
     return unless(smallest(both), held, "K-SEQ", "recursive")

@@ -11,11 +11,14 @@ from specsim.exact.step import acceptance_rate
 
 SOURCE = "arXiv:2310.15141"
 STATEMENT = "K-SEQ accepts at least 1 - (1 - 1/K)^K, hence 1 - 1/e, of what the optimal transport does."
-SLACK = Fraction(1, 10**9)  # rho is a root, found to the last bit
+# Slack for the root rho of K-SEQ, which is known to the last bit only.
+SLACK = Fraction(1, 10**9)
 DRAFTS = (2, 3)
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
+    # The lowest share of the optimum among small pairs, and the bound.
     lowest = {
         k: min(
             acceptance_rate(p, q, rule="kseq", num_drafts=k) / optimal_acceptance(p, q, num_drafts=k)

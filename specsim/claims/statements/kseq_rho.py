@@ -1,4 +1,4 @@
-"""What K-SEQ's parameter does beyond its root: fewer drafts pass their test, more of the tokens are drafts."""
+"""K-SEQ's parameter beyond its root: fewer drafts pass their test, more tokens are drafts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from specsim.types import Array
 
 SOURCE = "arXiv:2310.15141"
 STATEMENT = "The smallest valid gamma, the root, is the best for K-SEQ."
-SLACK = F(1, 10**9)  # the root is found to the last bit
-DRAFTS = 2  # gamma = K is valid for all laws
+# Slack for the root, which is known to the last bit only.
+SLACK = F(1, 10**9)
+# Number K of drafts; gamma = K is valid for all laws.
+DRAFTS = 2
 
 
 def passes(p: Array, q: Array, rho: Fraction) -> Fraction:
@@ -21,12 +23,13 @@ def passes(p: Array, q: Array, rho: Fraction) -> Fraction:
 
 
 def hits(p: Array, q: Array, rho: Fraction | None) -> Fraction:
-    """Probability that the token is a draft; None is the root."""
+    """Probability that the token is a draft; `rho` None stands for the root."""
     params = None if rho is None else {"rho": rho}
     return F(acceptance_rate(p, q, rule="kseq", num_drafts=DRAFTS, params=params))
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     more = [passes(p, q, F(DRAFTS)) - passes(p, q, F(5, 4)) for p, q in pairs(parts=4)]
     case = smallest(lambda p, q: (hits(p, q, None) + SLACK, hits(p, q, F(DRAFTS))))
     if max(more) > 0 or min(more) == 0 or case is None:
@@ -40,4 +43,5 @@ def settle() -> Settled:
 
 
 def _at(case: Case) -> dict[str, str]:
-    return {"hits, gamma = 2": str(case.stated), "hits, root": f"{float(case.found - SLACK):.6f}"}
+    """The hits at both parameters, in words."""
+    return {"hits, gamma = 2": str(case.stated), "hits, root": f"{float(case.value - SLACK):.6f}"}

@@ -16,17 +16,22 @@ STATEMENT = "More drafts never accept less."
 
 
 def settle() -> Settled:
-    def recursive(p: Array, q: Array) -> tuple[Fraction, Fraction]:
-        three, two = (acceptance_rate(p, q, rule="recursive", num_drafts=k) for k in (3, 2))
-        return three, two
+    """Compute the verdict on the statement."""
 
+    def recursive(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        """Acceptance of recursive rejection with three and with two drafts."""
+        with_three, with_two = (acceptance_rate(p, q, rule="recursive", num_drafts=k) for k in (3, 2))
+        return with_three, with_two
+
+    # Importance sampling on one large pair, recursive rejection on all small ones.
     p = np.array([F(1, 100)] * 98 + [F(2, 100)])
     q = np.array([F(2, 100)] + [F(1, 100)] * 98)
-    one, three = (acceptance_rate(p, q, rule="importance", num_drafts=k) for k in (1, 3))
-    less = smallest(recursive, parts=4)
+    with_one, with_three = (acceptance_rate(p, q, rule="importance", num_drafts=k) for k in (1, 3))
+    loss = smallest(recursive, parts=4)
+    words = "loses, too" if loss else "never loses on any pair tried"
     return Settled(
-        REFUTED if three < one or less else HOLDS,
+        REFUTED if with_three < with_one or loss else HOLDS,
         "for importance sampling of drafts it is false: over 99 tokens three drafts accept less than one; recursive "
-        f"rejection {'loses, too' if less else 'never loses on any pair tried'}.",
-        {"importance, 1 draft": f"{float(one):.4f}", "importance, 3 drafts": f"{float(three):.4f}"},
+        f"rejection {words}.",
+        {"importance, 1 draft": f"{float(with_one):.4f}", "importance, 3 drafts": f"{float(with_three):.4f}"},
     )

@@ -14,7 +14,10 @@ STATEMENT = "Multi-step speculative sampling rejects at most as often as naive s
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
+
     def values(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        """Acceptance of recursive rejection and of naive sampling, with two drafts."""
         recursive, naive = (acceptance_rate(p, q, rule=r, num_drafts=2) for r in ("recursive", "naive"))
         return recursive, naive
 

@@ -16,7 +16,7 @@ STATEMENT = "Drafts without replacement are to be tried in the order drawn."
 
 
 def bias(p: Array, q: Array, most_likely_first: bool) -> Fraction:
-    """Total variation from the target, two drafts."""
+    """Total variation of the output from the target, with two drafts in this order."""
     rule, law = find("step", "recursive_wor"), 0 * p
     plan, chance = rule.prepare(p, q, 2), find("draft", "without_replacement").probability
     for x in np.ndindex(len(q), len(q)):
@@ -27,6 +27,7 @@ def bias(p: Array, q: Array, most_likely_first: bool) -> Fraction:
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     case = smallest(lambda p, q: (-bias(p, q, True), F(0)))
     drawn = max(bias(p, q, False) for p, q in pairs(parts=4))
     if case is None or drawn:
@@ -38,6 +39,6 @@ def settle() -> Settled:
             "bias, as drawn": str(drawn),
             "target": shown(case.p),
             "draft": shown(case.q),
-            "bias, likelier first": str(-case.found),
+            "bias, likelier first": str(-case.value),
         },
     )

@@ -22,6 +22,8 @@ EPSILON = Fraction(1, 2)
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
+
     def values(p: Array, q: Array) -> tuple[Fraction, Fraction]:
         """The bias, and the acceptance gained: free if the first is below."""
         accepted = acceptance_rate(p, q, rule="lenience", params={"epsilon": EPSILON})

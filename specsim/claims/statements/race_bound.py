@@ -17,13 +17,16 @@ STATEMENT = (
 
 
 def agreement(p: Array, q: Array) -> Fraction:
-    """P(both races are won by the same token), exactly."""
+    """The exact probability that the same token wins both races."""
     tokens = range(len(p))
     return sum((1 / sum(max(p[i] / p[j], q[i] / q[j]) for i in tokens) for j in tokens), F(0))
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
+
     def below(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        """The agreement, and the bound that it must not be below."""
         distance = total_variation(p, q)
         return agreement(p, q), (1 - distance) / (1 + distance)
 

@@ -12,6 +12,7 @@ STATEMENT = "Often concluded: recursive rejection sampling without replacement i
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     case = smallest(
         lambda p, q: (
             acceptance_rate(p, q, rule="recursive_wor", num_drafts=2),

@@ -14,25 +14,32 @@ STATEMENT = "A block of gamma drafts gives (1 - alpha^(gamma+1)) / (1 - alpha) t
 
 
 def target(text: tuple[int, ...]) -> Array:
-    """After a 0 what the draft says, after a 1 the opposite."""
+    """The target's law: after a 0 the draft's, after a 1 the opposite."""
     return np.array([F(3, 4), F(1, 4)]) if not text or text[-1] == 0 else np.array([F(1, 4), F(3, 4)])
 
 
 def draft(text: tuple[int, ...]) -> Array:
+    """The draft's law, the same after every text."""
     return np.array([F(3, 4), F(1, 4)])
 
 
 def settle() -> Settled:
-    alpha = F(7, 8)  # mean of 1 and 3/4: the halves of the time spent after a 0 and after a 1 in the target's texts
-    found = expected_tokens(target, draft, gamma=3)
+    """Compute the verdict on the statement."""
+    # Two contexts: the target spends half of the time after a 0 and half after a 1, where
+    # acceptances are 1 and 3/4; alpha is their mean.
+    alpha = F(7, 8)
+    tokens = expected_tokens(target, draft, gamma=3)
     stated = (1 - alpha**4) / (1 - alpha)
-    alone = expected_tokens(TARGET, DRAFT, gamma=3)
-    same = (1 - F(2, 3) ** 4) / (1 - F(2, 3))
-    if alone != same:
-        return Settled(REFUTED, "one law in every context is against it.", {"found": str(alone), "stated": str(same)})
+
+    # One law in every context.
+    tokens_alone = expected_tokens(TARGET, DRAFT, gamma=3)
+    stated_alone = (1 - F(2, 3) ** 4) / (1 - F(2, 3))
+    if tokens_alone != stated_alone:
+        numbers = {"found": str(tokens_alone), "stated": str(stated_alone)}
+        return Settled(REFUTED, "one law in every context is against it.", numbers)
     return Settled(
-        HOLDS if found == stated else UNDER,
+        HOLDS if tokens == stated else UNDER,
         "acceptances that do not depend on the text; where they do, the mean acceptance does not give the mean length.",
-        {"one law everywhere, 3 drafts": str(alone), "formula there": str(same)}
-        | {"two contexts, 3 drafts": str(found), "formula at their mean": str(stated)},
+        {"one law everywhere, 3 drafts": str(tokens_alone), "formula there": str(stated_alone)}
+        | {"two contexts, 3 drafts": str(tokens), "formula at their mean": str(stated)},
     )

@@ -18,18 +18,19 @@ NODES = 5
 
 
 def best(nodes: int) -> Fraction:
-    """Over all trees: node i hangs below any earlier node or the root."""
+    """The largest value of all trees: node i hangs below any earlier node or the root."""
     shapes = product(*(range(-1, i) for i in range(nodes)))
     narrow = [parents for parents in shapes if max(parents.count(node) for node in parents) <= len(RANKS)]
     return max(Fraction(tree_value(np.array(parents), RANKS)) for parents in narrow)
 
 
 def settle() -> Settled:
-    found = {n: sequoia_tree(RANKS, nodes=n).value for n in range(1, NODES + 1)}
-    every = {n: best(n) for n in found}
+    """Compute the verdict on the statement."""
+    values = {n: sequoia_tree(RANKS, nodes=n).value for n in range(1, NODES + 1)}
+    largest = {n: best(n) for n in values}
     return Settled(
-        HOLDS if found == every else REFUTED,
+        HOLDS if values == largest else REFUTED,
         "with == against every tree of up to five nodes; where acceptances depend on more than the rank of a draft "
         "nothing is said.",
-        {f"{n} nodes": str(value) for n, value in found.items()},
+        {f"{n} nodes": str(value) for n, value in values.items()},
     )

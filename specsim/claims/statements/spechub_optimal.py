@@ -15,6 +15,7 @@ STATEMENT = (
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     case = smallest(
         lambda p, q: (
             acceptance_rate(p, q, rule="spechub", num_drafts=2),

@@ -18,7 +18,8 @@ STATEMENT = (
 
 
 def claimed(p: Array, q: Array, paths: int, gamma: int) -> Fraction:
-    """The printed formula."""
+    """The expected number of accepted drafts by the printed formula."""
+    # For each text of a length: its probabilities under target and draft.
     total, level = F(0), [(F(1), F(1))]
     for _ in range(gamma):
         level = [(above * p[y], below * q[y]) for above, below in level for y in range(len(p))]
@@ -27,13 +28,14 @@ def claimed(p: Array, q: Array, paths: int, gamma: int) -> Fraction:
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     case = smallest(lambda p, q: (claimed(p, q, 2, 1), optimal_acceptance(p, q, num_drafts=2)))
-    found = refuted(
+    verdict = refuted(
         case,
         "for two paths of one draft the formula is below the optimum already. For one path of two it is the "
         "full-information value, above what any lossless verifier keeps that continues from the target (T17).",
         "claimed, 2 paths of 1 draft",
         "optimum",
     )
-    one = {"claimed, 1 path of 2": str(claimed(TARGET, DRAFT, 1, 2)), "optimum there": str(most(TARGET, DRAFT, 2))}
-    return found._replace(numbers=found.numbers | one)
+    numbers = {"claimed, 1 path of 2": str(claimed(TARGET, DRAFT, 1, 2)), "optimum there": str(most(TARGET, DRAFT, 2))}
+    return verdict._replace(numbers=verdict.numbers | numbers)

@@ -21,14 +21,15 @@ SIZES = (4, 16, 64, 256, 1024)
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     law = np.array([0.5, 0.3, 0.2])
     first, second = float(-(law * np.log(law)).sum()), float((law * np.log(law) ** 2).sum())
     slope = (first + second) / first**2
-    found = [float(speed_of_light(law, nodes=n)) for n in SIZES]
-    steps = [(b - a) / math.log(4) for a, b in pairwise(found)]
+    values = [float(speed_of_light(law, nodes=n)) for n in SIZES]
+    slopes = [(b - a) / math.log(4) for a, b in pairwise(values)]
     return Settled(
-        HOLDS if max(steps) <= slope else REFUTED,
+        HOLDS if max(slopes) <= slope else REFUTED,
         "on one law with 4 to 1,024 nodes: the exact value grows by less than the bound for each unit of log N.",
-        {"bound, tokens per unit of log N": f"{slope:.4f}", "most met": f"{max(steps):.4f}"}
-        | {f"exact, {n} nodes": f"{value:.4f}" for n, value in zip(SIZES, found, strict=True)},
+        {"bound, tokens per unit of log N": f"{slope:.4f}", "most met": f"{max(slopes):.4f}"}
+        | {f"exact, {n} nodes": f"{value:.4f}" for n, value in zip(SIZES, values, strict=True)},
     )

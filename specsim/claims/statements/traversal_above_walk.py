@@ -13,16 +13,25 @@ SOURCE = "arXiv:2505.12398"
 STATEMENT = "Traversal verification keeps at least as many drafts as token-level verification of the same tree."
 
 
-SHAPE = (-1, 0, 0, 2)  # one draft, two below it, and one below the second of these
+# One draft, two below it, and one below the second of these.
+SHAPE = (-1, 0, 0, 2)
 
 
-def kept(p: Array, q: Array, rule: str, step: str | None) -> Fraction:
-    found: Fraction = expected_kept(p, q, rule=rule, scheme="without_replacement", step=step, parents=SHAPE)
-    return found
+def mean_accepted(p: Array, q: Array, rule: str, step: str | None) -> Fraction:
+    """Expected number of accepted drafts of a tree of this shape."""
+    accepted: Fraction = expected_kept(p, q, rule=rule, scheme="without_replacement", step=step, parents=SHAPE)
+    return accepted
 
 
 def settle() -> Settled:
-    case = smallest(lambda p, q: (kept(p, q, "traversal", None), kept(p, q, "tokenwise", "recursive_wor")), (2,), 3)
+    """Compute the verdict on the statement."""
+
+    def values(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        """Accepted drafts of traversal verification, and of the walk."""
+        walk = mean_accepted(p, q, "tokenwise", "recursive_wor")
+        return mean_accepted(p, q, "traversal", None), walk
+
+    case = smallest(values, (2,), 3)
     return refuted(
         case,
         "in most trees it does, but not in all: on four nodes without replacement, a tree that gives its second branch "

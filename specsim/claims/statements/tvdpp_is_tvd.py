@@ -12,10 +12,11 @@ STATEMENT = "The variance-reduced loss TVD++ trains a better draft than the tota
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     p = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]])
     q = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]])
-    one, other = (find("objective", name).gradient(p, np.log(q)) for name in ("tvd", "tvdpp"))
-    ratio = other[one != 0] / one[one != 0]
+    of_tvd, of_tvdpp = (find("objective", name).gradient(p, np.log(q)) for name in ("tvd", "tvdpp"))
+    ratio = of_tvdpp[of_tvd != 0] / of_tvd[of_tvd != 0]
     if not np.allclose(ratio, ratio[0], rtol=1e-12):
         return Settled(HOLDS, "the exact gradients differ in more than a factor.", {})
     return Settled(

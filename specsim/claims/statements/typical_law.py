@@ -12,6 +12,7 @@ STATEMENT = "Typical acceptance keeps the output's quality without rejection sam
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
     law = output_law(p, q, rule="typical")
     return Settled(

@@ -1,4 +1,4 @@
-"""Conditional transport across the levels of a tree, against recursive rejection without replacement."""
+"""Conditional transport across a tree's levels, against recursive rejection without replacement."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ STATEMENT = "UniVer keeps 4.2 to 8.5 % more tokens than recursive rejection samp
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
     gains, numbers = [], {}
     for run in recorded("trees.json")["runs"]:
         for nodes in (8, 16, 32):

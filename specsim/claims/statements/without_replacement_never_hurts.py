@@ -15,11 +15,15 @@ STATEMENT = "Drawing drafts without replacement accepts at least as much as draw
 
 
 def settle() -> Settled:
+    """Compute the verdict on the statement."""
+
     def best(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        """The optima of distinct and of i.i.d. drafts."""
         distinct, iid = (optimal_acceptance(p, q, num_drafts=2, scheme=s) for s in ("without_replacement", "iid"))
         return distinct, iid
 
     def recursive(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        """Acceptance of recursive rejection with distinct and with i.i.d. drafts."""
         distinct, iid = (acceptance_rate(p, q, rule=rule, num_drafts=2) for rule in ("recursive_wor", "recursive"))
         return distinct, iid
 
