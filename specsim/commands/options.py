@@ -92,7 +92,6 @@ def kind_of_one(name: str) -> str:
 EXPECTED = {
     "float_parsing": "a number",
     "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
     "bool_parsing": "true or false",
 }
 

@@ -63,6 +63,9 @@ def test_a_log_is_split_by_the_requests_that_run(write: Callable[..., str], spec
     on.write_text(write(speeds, spec))
     shown = json.loads(run("diagnose", off, on, "--json"))
     assert {batch: speed["value"] for batch, speed in shown["by_batch"]} == pytest.approx(speeds)
+    table = run("diagnose", off, on, "--csv").split("batch,speedup", 1)[1].split("\n\n")[0].splitlines()[1:]
+    wanted = [[batch, *(speed[name] for name in ("value", "low", "high"))] for batch, speed in shown["by_batch"]]
+    assert [[float(cell) if cell else None for cell in row.split(",")] for row in table] == wanted
     said = run("diagnose", off, on)
     smallest, largest = min(speeds), max(speeds)
     assert said.startswith(f"Faster (2.13x as measured at batch {smallest})")

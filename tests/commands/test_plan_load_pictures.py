@@ -105,6 +105,18 @@ def test_a_picture_can_be_read(loads: tuple[float, ...]) -> None:
     assert figure.axes[0].get_xticks().tolist() == [4, 2, 1]
 
 
+def test_each_name_is_joined_to_the_end_of_its_curve() -> None:
+    """Names stand in the order of the ends, so that no two lines to them cross."""
+    axes = load_curves.drawn([ENDING], "a pair").axes[0]
+    to_data = (axes.transAxes + axes.transData.inverted()).transform
+    ends = {text.get_text(): tuple(to_data(text.xy)) for text in axes.texts}
+    assert ends["plain P99, up to 2"] == pytest.approx((2, 90))
+    assert ends["plain mean, up to 2"] == pytest.approx((2, 80))
+    assert ends["with drafts P99"] == pytest.approx((4, 5))
+    places = [(text.xyann[1], text.get_text()) for text in axes.texts]
+    assert [name for _, name in sorted(places)] == ["with drafts P99", "plain mean, up to 2", "plain P99, up to 2"]
+
+
 @pytest.mark.parametrize("values", [(7.0,), (2.0,), (210.0,), (1e-6,)])
 def test_one_load_and_a_narrow_range_have_ticks(values: tuple[float, ...]) -> None:
     figure = load_curves.drawn([Panel("t", "clients", "ms", (8.0,), (Curve(PLAIN, "mean", values),))], "x")
