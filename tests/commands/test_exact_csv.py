@@ -103,9 +103,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("real.train.pair.train_pair", lambda *told, **more: {"measured": {"kl": 0.123456789}})
     maker = SimpleNamespace(RECIPES={"toy": {}})
     monkeypatch.setattr(train, "makers", lambda: {"toy": maker})
-    monkeypatch.setattr(train, "_one", lambda *told: made | {"held_out": 0.123456789, "unit": "nats"})
+    monkeypatch.setattr(train, "_trained_row", lambda *told: made | {"held_out": 0.123456789, "unit": "nats"})
     monkeypatch.setattr(drafters, "makers", lambda: {"toy": maker})
-    monkeypatch.setattr(drafters, "_one", lambda *told: made | {"kept": [0.987654321, 0.5, 0.25, 0.125]})
+    monkeypatch.setattr(drafters, "_trained_row", lambda *told: made | {"kept": [0.987654321, 0.5, 0.25, 0.125]})
     # A tenth of a simulation for each line of the table of rates.
     monkeypatch.setattr(rates, "REQUESTS", 100)
     return tmp_path

@@ -10,7 +10,7 @@ PLACES = (
     "real.models.cache.Cache.forward", "real.models.llama.forward", "real.train.corpus.train_tokenizer",
     "real.train.states._made", "real.train.loop.descend",
     # These save weights where the package has its own.
-    "real.papers.models.images.raster.train", "real.papers.lab.drafters.trained",
+    "real.papers.models.images.raster.train", "real.papers.lab.drafter_training.fitted",
 )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""The laboratory of the systems: their contract, what several of them measure with, their records and their commands.
+"""The laboratory of the systems: their contract, shared measurements, records and commands.
 
-`contract` states what a file of `real.papers.systems` has; `records` runs it and keeps what it found; `report` shows
-that.
+`contract` states what a file of `real.papers.systems` has; `records` runs it and saves its numbers;
+`report` shows them.
 """

@@ -1,10 +1,11 @@
-"""The axes on which systems differ, and the values that they take: one taxonomy that holds all of them.
+"""One taxonomy of all systems: the axes on which they differ, and the values of each axis.
 
-A system says of each axis ``KEY`` or ``KEY: words``, with several keys as ``KEY + KEY: words``. Every key is defined
-here, with what does it in this project, so that a system can be built from its axis strings; others are refused. Five
-axes are those of the survey of Zhang, Liu and Song, arXiv:2404.14897; it predates drafts that are carried over, orders
-other than from left to right and tokens that are no tokens, and treats what a draft learns from as an aim: these axes
-are ours.
+A system has for each axis a text ``KEY`` or ``KEY: words``, with several keys as ``KEY + KEY:
+words``. Every key is defined here, with the module that implements it in this project, so that a
+system can be built from its texts; other keys are refused. Five axes are those of the survey of
+Zhang, Liu and Song, arXiv:2404.14897. The others are ours: the survey predates drafts that are
+carried over, orders other than from left to right and continuous tokens, and it treats objectives
+of training as an aim.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any, NamedTuple
 
 SURVEY = ("drafting", "termination", "management", "verification", "acceptance")
 OURS = ("order", "carry", "objective", "continuous")
-DEFAULTS = {"objective": "as it is", "continuous": "no"}  # of axes that few systems say anything of
+# Values of axes that few systems name.
+DEFAULTS = {"objective": "as it is", "continuous": "no"}
 
 
 class Value(NamedTuple):
-    """What a key stands for, and the module that does it: "" where there is nothing to do."""
+    """The meaning of a key, and the module that implements it, "" where there is nothing to do."""
 
     words: str
     module: str = ""
@@ -123,7 +125,7 @@ VALUES: dict[str, dict[str, Value]] = {
 
 
 def flaw(axes: Mapping[str, Any]) -> str | None:
-    """What is wrong with what a system says of its axes; None if nothing is.
+    """Return what is wrong with the axes of a system; None if nothing is.
 
     Examples
     --------
@@ -135,29 +137,31 @@ def flaw(axes: Mapping[str, Any]) -> str | None:
     if not set(needed) <= set(axes) <= set(VALUES):
         more = f" (and perhaps {', '.join(DEFAULTS)})" if DEFAULTS else ""
         return f"needs AXES, a dict that says something of each of: {', '.join(needed)}{more}"
-    for axis, said in axes.items():
-        for key in keys(said) if isinstance(said, str) else [repr(said)]:
+    for axis, text in axes.items():
+        named = keys(text) if isinstance(text, str) else [repr(text)]
+        for key in named:
             if key not in VALUES[axis]:
-                return f"has AXES[{axis!r}] = {key!r}, which nobody defined; defined: {', '.join(VALUES[axis])}"
+                known = ", ".join(VALUES[axis])
+                return f"has AXES[{axis!r}] = {key!r}, which nobody defined; defined: {known}"
     return None
 
 
-def keys(said: str) -> list[str]:
-    """The keys of what is said of an axis.
+def keys(text: str) -> list[str]:
+    """The keys in a system's text for an axis.
 
     >>> keys("n-grams + smaller model: whichever knows more")
     ['n-grams', 'smaller model']
     """
-    return [key.strip() for key in said.partition(":")[0].split("+")]
+    return [key.strip() for key in text.partition(":")[0].split("+")]
 
 
 def whole(axes: Mapping[str, str]) -> dict[str, str]:
-    """Every axis in order, with what few systems say anything of filled in."""
+    """Every axis in order, with the defaults filled in."""
     return {axis: axes.get(axis, DEFAULTS.get(axis, "")) for axis in VALUES}
 
 
 def built(axes: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
-    """The modules that do what a system's axis strings say, by axis.
+    """The modules that implement a system's axes, by axis.
 
     Parameters
     ----------
@@ -167,24 +171,30 @@ def built(axes: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
     Returns
     -------
     dict
-        Axis -> modules, one for each key that has something to do.
+        Axis -> modules, one for each key that has one.
 
     Raises
     ------
     ValueError
         A key that nobody defined.
     """
-    wrong = flaw(axes)
-    if wrong:
-        raise ValueError(f"a system {wrong}")
-    names = {axis: [VALUES[axis][key].module for key in keys(said)] for axis, said in whole(axes).items()}
-    return {axis: tuple(importlib.import_module(name) for name in found if name) for axis, found in names.items()}
+    problem = flaw(axes)
+    if problem:
+        raise ValueError(f"a system {problem}")
+    modules = {}
+    for axis, text in whole(axes).items():
+        names = [VALUES[axis][key].module for key in keys(text)]
+        modules[axis] = tuple(importlib.import_module(name) for name in names if name)
+    return modules
 
 
 def coverage(systems: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, list[str]]]:
-    """Axis -> key -> which of the systems (name -> AXES) take it; keys that none takes have an empty list."""
-    said = {name: whole(axes) for name, axes in systems.items()}
+    """Axis -> key -> names of the systems (name -> AXES) that take it.
+
+    [] for a key that none takes.
+    """
+    all_axes = {name: whole(axes) for name, axes in systems.items()}
     return {
-        axis: {key: [name for name, axes in said.items() if key in keys(axes[axis])] for key in values}
+        axis: {key: [name for name, axes in all_axes.items() if key in keys(axes[axis])] for key in values}
         for axis, values in VALUES.items()
     }

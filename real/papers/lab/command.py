@@ -1,7 +1,7 @@
 """The commands `specsim-real systems` and `taxonomy`.
 
-The first puts claims of the literature to tests that were fixed before the run; the second prints which systems take
-which value of which axis.
+The first puts claims of the literature to tests that were fixed before the run; the second prints
+which systems take which value of which axis.
 """
 
 from __future__ import annotations
@@ -63,9 +63,11 @@ def systems(
 ) -> None:
     """Run systems of the literature on trained models, and say whether their claims show.
 
-    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept. Each
-    record says how long its system took: those on text take minutes each, all of them hours.
+    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is
+    kept. Each record says how long its system took: those on text take minutes each, all of them
+    hours.
     """
+    # Refuse bad options, and find the records that are valid.
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     known = registry.names()
     for name in names or ():
@@ -75,14 +77,18 @@ def systems(
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
     positive(threads, "threads", limits.MAX_THREADS)
     lab = {"share": share, "seed": seed, "pair": pair}
-    wanted, kept = _opened(_named(names, known, pair), out, lab, threads, force=force)
-    whole = _run(wanted, out, lab, threads, kept)
-    kept = {name: kept[name] for name in wanted if name in kept}
-    _print(kept, form)
+    wanted, records = _opened(_named(names, known, pair), out, lab, threads, force=force)
+
+    # Run the others, and print all records.
+    is_complete = _run(wanted, out, lab, threads, records)
+    records = {name: records[name] for name in wanted if name in records}
+    _print(records, form)
     aside = partial(typer.echo, err=True)
-    if not whole:
-        left = "the same command carries on" if force is False else "without --force the same command carries on"
-        aside(f"interrupted: {len(kept)} of {len(wanted)} systems kept in {out}; {left}")
+    if not is_complete:
+        left = "without --force the same command carries on"
+        if not force:
+            left = "the same command carries on"
+        aside(f"interrupted: {len(records)} of {len(wanted)} systems kept in {out}; {left}")
         raise typer.Exit(130)
     if share < 1:
         aside(f"a trial on {share:g} of the texts: intervals are wider than those that the tests were written for")
@@ -90,7 +96,11 @@ def systems(
 
 
 def _named(names: list[str] | None, known: list[str], pair: Path | None) -> list[str]:
-    """The systems that are asked for; without any name and without a pair, all that need none of their own."""
+    """The systems that are named.
+
+    Without names and without a pair, all that need no pair of their own.
+    """
+    # System -> entries of the tokenizer of the pair that it needs, if it needs one.
     need = {name: vars(registry.find(name)).get("VOCAB") for name in names or known}
     if pair is not None and not any(need.values()):
         raise ValueError(f"pair {pair} is read by none of {', '.join(need)}")
@@ -110,26 +120,35 @@ def _of_pair(name: str, vocab: int, folder: Path, share: float) -> str:
 
     try:
         read = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))["recipe"]["vocab"]
-        found = "-".join(target_digest(folder / part) for part in ("target", "draft"))
+        digests = "-".join(target_digest(folder / part) for part in ("target", "draft"))
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(f"pair {folder} is none that `specsim-real train-pair` has made and ended") from None
     if read != vocab and share == 1:
         raise ValueError(f"pair {folder} has {read} tokens, but {name!r} needs {vocab}; --share below 1 tries any")
-    return found
+    return digests
 
 
 def _opened(
-    names: list[str], out: Path, lab: dict[str, Any], threads: int, *, force: bool
+    names: list[str],
+    out: Path,
+    lab: dict[str, Any],
+    threads: int,
+    *,
+    force: bool,
 ) -> tuple[Wanted, dict[str, Held]]:
-    """What is to be run, and which records are good still; all bad input is refused here, before any work."""
+    """The systems with their provenances, and the records that are valid.
+
+    All bad input is refused here, before any work.
+    """
     from real.papers.lab import records
     from real.studies.provenance import provenance
     from specsim.base.files import check_writable
     from specsim.base.provenance import command_line
 
     wanted: Wanted = {}
-    kept: dict[str, Held] = {}
+    valid: dict[str, Held] = {}
     for name in names:
+        # The provenance of a run.
         check_writable(records.path_of(out, name))
         system = registry.find(name)
         what = provenance(
@@ -143,27 +162,38 @@ def _opened(
         if vocab := vars(system).get("VOCAB"):
             what["pair"] = _of_pair(name, vocab, lab["pair"], lab["share"])
         wanted[name] = (system, what)
+
+        # A record that another run has left; weights that are not there are refused.
         records.weights(system)
         held, reason = records.opened(out, name, system, what, force=force)
         if held is not None:
-            kept[name] = held
-            typer.echo(f"{name}: recorded {held['provenance']['date'][:10]} (--force runs it anew)", err=True)
+            valid[name] = held
+            day = held["provenance"]["date"][:10]
+            typer.echo(f"{name}: recorded {day} (--force runs it anew)", err=True)
         elif reason:
             typer.echo(f"{name}: stale, {reason}: it is run anew", err=True)
-    return wanted, kept
+    return wanted, valid
 
 
 def _version(package: str) -> str:
+    """The version of an installed package."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
 
 
-def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dict[str, Held]) -> bool:
-    """Run what has no record; False after Ctrl-C."""
-    if set(wanted) <= set(kept):
+def _run(
+    wanted: Wanted,
+    out: Path,
+    lab: dict[str, Any],
+    threads: int,
+    records: dict[str, Held],
+) -> bool:
+    """Run the systems that have no record; False after Ctrl-C."""
+    if set(wanted) <= set(records):
         return True
+    # Imported here: they load torch.
     import torch
     from transformers.utils.logging import disable_progress_bar
 
@@ -175,23 +205,23 @@ def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dic
     disable_progress_bar()
     with progress_bar() as progress:
         task = progress.add_task("", total=len(wanted))
-        told = Lab(**lab, said=lambda words: progress.update(task, description=words))
-        return run_all(wanted, out, told, kept, lambda name: progress.advance(task))
+        with_bar = Lab(**lab, said=lambda stage: progress.update(task, description=stage))
+        return run_all(wanted, out, with_bar, records, lambda name: progress.advance(task))
 
 
-def _print(kept: dict[str, Held], form: Form) -> None:
-    """Rows, tables or JSON of the records there are."""
+def _print(records: dict[str, Held], form: Form) -> None:
+    """Print the records as rows, tables or JSON."""
     from real.papers.lab import report
 
     if form == "json":
-        typer.echo(json_answer("specsim-real/systems", {"systems": kept}))
-    elif kept and form == "csv":
-        typer.echo(page(report.csv_tables(kept), form))
-    elif kept and form != "text":
-        text = "\n\n".join(report.pages(kept, list(kept)).values())
+        typer.echo(json_answer("specsim-real/systems", {"systems": records}))
+    elif records and form == "csv":
+        typer.echo(page(report.csv_tables(records), form))
+    elif records and form != "text":
+        text = "\n\n".join(report.pages(records, list(records)).values())
         typer.echo(text if form == "markdown" else page(blocks_of(text), form))
-    elif kept:
-        typer.echo(report.table(kept))
+    elif records:
+        typer.echo(report.table(records))
 
 
 def taxonomy(
@@ -205,8 +235,8 @@ def taxonomy(
     Axes that the survey arXiv:2404.14897 has are told apart from ours.
     """
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
-    found = {name: registry.find(name) for name in registry.names()}
-    covered = choices.coverage({system.NAME: system.AXES for system in found.values()})
+    systems = [registry.find(name) for name in registry.names()]
+    covered = choices.coverage({system.NAME: system.AXES for system in systems})
     if form == "json":
         typer.echo(json_answer("specsim-real/taxonomy", covered))
     else:

@@ -1,4 +1,4 @@
-"""What a system runs on, and what it gives: numbers by name, each exact, measured with its interval, or predicted."""
+"""The contract of a system: it runs in a `Lab`, and returns a `Record` of numbers by name."""
 
 from __future__ import annotations
 
@@ -12,28 +12,35 @@ from real.studies.costs import Costs
 from real.studies.intervals import Estimate
 
 Verdict = Literal["shows", "does not show", "contradicts"]
-AXES = tuple(axis for axis in choices.VALUES if axis not in choices.DEFAULTS)  # what every system says something of
+# Axes that every system has to name a value of.
+AXES = tuple(axis for axis in choices.VALUES if axis not in choices.DEFAULTS)
 
 
 class Lab(NamedTuple):
-    """What every system is run with."""
+    """The settings with which every system is run."""
 
     seed: int = 0
-    share: float = 1.0  # of the texts (images, captions, frames) of every experiment; less is for a trial
-    said: Callable[[str], None] = lambda words: None  # is told what runs now
-    costs: Mapping[str, Costs] | None = None  # of the pair's cycles, by kind (`text_lab.costs`); else they are measured
-    pair: Path | None = None  # a folder that `train_pair` made, for systems that name its `VOCAB`
+    # Share of the texts (images, captions, frames) of every experiment; less than 1 is a trial.
+    share: float = 1.0
+    # Called with each stage, for progress.
+    said: Callable[[str], None] = lambda words: None
+    # Costs of the pair's cycles, by kind (`text_lab.costs`); by default they are measured.
+    costs: Mapping[str, Costs] | None = None
+    # A folder that `train_pair` made, for systems that name its `VOCAB`.
+    pair: Path | None = None
 
     def texts(self, full: int, least: int = 8) -> int:
-        """How many of a record's texts are run."""
+        """The number of texts to run, of the `full` number of a record."""
         return max(min(least, full), round(self.share * full))
 
 
 class Record(NamedTuple):
-    """What was found. A name stands in one of the three, never in two."""
+    """The numbers of a run. A name stands in one of the three, never in two."""
 
-    exact: dict[str, float]  # closed forms and sums over everything that can happen
-    measured: dict[str, Estimate]  # 95 % intervals over texts, unless the name says otherwise
+    # Closed forms, and sums over all outcomes.
+    exact: dict[str, float]
+    # 95 % intervals over texts, unless the name says otherwise.
+    measured: dict[str, Estimate]
     predicted: dict[str, Estimate]
 
 
@@ -41,35 +48,43 @@ class System(Protocol):
     """A module of `real.papers.systems`."""
 
     NAME: str
-    PAPER: str  # arXiv:...
-    CLAIM: str  # the headline in its own words, with its numbers
-    AXES: dict[str, str]  # each of AXES by a key of `choices.VALUES`, and perhaps a few words
-    TEST: str  # one sentence, fixed before any run: which interval has to exclude what
-    HEADLINE: str  # the number shown beside the claim: a name in `measured`
-    MODELS: tuple[str, ...]  # names of the shipped weights that it runs on: other weights make its record stale
+    # As arXiv:NUMBER.
+    PAPER: str
+    # The paper's headline in its own words, with its numbers.
+    CLAIM: str
+    # A key of `choices.VALUES` for each axis, and perhaps a few words.
+    AXES: dict[str, str]
+    # One sentence, fixed before any run: the interval, and the values that it has to exclude.
+    TEST: str
+    # The number shown beside the claim: a name in `measured`.
+    HEADLINE: str
+    # Names of the shipped weights that it runs on: other weights make its record stale.
+    MODELS: tuple[str, ...]
 
     def run(self, lab: Lab) -> Record:
-        """Everything that the test, and the page, need."""
+        """Return all numbers that the test and the page need."""
 
     def verdict(self, record: Record) -> Verdict:
-        """What the record says of the test."""
+        """Return the outcome of the test on a record."""
 
 
 def flaw(names: Mapping[str, Any]) -> str | None:
-    """What a module lacks to be a system, told from its names; None if it lacks nothing."""
-    words = ("NAME", "PAPER", "CLAIM", "TEST", "HEADLINE")
-    for name in words:
+    """Return what a module with these names lacks to be a system; None if it lacks nothing."""
+    # Texts. A claim begins with a word, since a column of numbers is not wrapped.
+    for name in ("NAME", "PAPER", "CLAIM", "TEST", "HEADLINE"):
         if not isinstance(names.get(name), str) or not names[name].strip():
             raw = repr(names.get(name))
             return f"needs {name}, a text, got {raw:.40}"
-    if not names["CLAIM"][0].isalpha():  # a column of numbers is not wrapped
+    if not names["CLAIM"][0].isalpha():
         return f"needs a CLAIM that begins with a word, got {names['CLAIM'][:40]!r}"
+
+    # Weights, axes and functions.
     if not isinstance(names.get("MODELS"), tuple):
         return "needs MODELS, a tuple with the names of the weights that it runs on; () for none"
     axes = names.get("AXES")
-    wrong = choices.flaw(axes if isinstance(axes, dict) else {})
-    if wrong:
-        return wrong
+    lack = choices.flaw(axes if isinstance(axes, dict) else {})
+    if lack:
+        return lack
     for name in ("run", "verdict"):
         if not callable(names.get(name)):
             return f"needs a function {name}"
@@ -77,12 +92,12 @@ def flaw(names: Mapping[str, Any]) -> str | None:
 
 
 def checked(record: Record, headline: str) -> Record:
-    """The record with plain floats; ValueError for a name that stands twice or a number that nobody can read.
+    """The record with plain floats; ValueError for a name that stands twice or a bad number.
 
     Parameters
     ----------
     record : Record
-        What a system's `run` gave.
+        The result of a system's `run`.
     headline : str
         The name that has to be among the measured ones.
 
@@ -96,24 +111,30 @@ def checked(record: Record, headline: str) -> Record:
     ValueError
         It names the part, the name and the number.
     """
-    told: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for part, values in record._asdict().items():
         for name, value in values.items():
-            if name in told:
-                raise ValueError(f"{part} {name!r} is in {told[name]}, too: a number is one or the other")
-            told[name] = part
+            # A name stands in one part only.
+            if name in parts:
+                raise ValueError(f"{part} {name!r} is in {parts[name]}, too: a number is one or the other")
+            parts[name] = part
+
+            # Numbers are finite, and an interval's ends in order. A value may lie outside of its
+            # interval: that of a test statistic is the null law's.
             numbers = (value,) if part == "exact" else tuple(value)
             if not all(math.isfinite(number) for number in numbers):
-                raise ValueError(f"{part} {name!r} is not finite: {', '.join(str(float(n)) for n in numbers)}")
-            if numbers[1:] != tuple(sorted(numbers[1:])):  # a statistic may lie outside: its interval is the null law's
+                listing = ", ".join(str(float(n)) for n in numbers)
+                raise ValueError(f"{part} {name!r} is not finite: {listing}")
+            if numbers[1:] != tuple(sorted(numbers[1:])):
                 raise ValueError(f"{part} {name!r} has an interval from {numbers[1]} to {numbers[2]}")
     if headline not in record.measured:
-        raise ValueError(f"HEADLINE {headline!r} was not measured; measured: {', '.join(record.measured) or 'nothing'}")
+        names = ", ".join(record.measured) or "nothing"
+        raise ValueError(f"HEADLINE {headline!r} was not measured; measured: {names}")
     return from_json(as_json(record))
 
 
 def checked_verdict(verdict: Any) -> Verdict:
-    """The verdict, if it is one."""
+    """The verdict; ValueError for an unknown one."""
     if verdict not in get_args(Verdict):
         raise ValueError(f"verdict {verdict!r} is none; known: {', '.join(get_args(Verdict))}")
     known: Verdict = verdict
@@ -121,17 +142,18 @@ def checked_verdict(verdict: Any) -> Verdict:
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """The record as JSON holds it."""
+    """The JSON form of a record."""
     return {
         "exact": {name: float(value) for name, value in record.exact.items()},
-        "measured": {name: [float(v) for v in one] for name, one in record.measured.items()},
-        "predicted": {name: [float(v) for v in one] for name, one in record.predicted.items()},
+        "measured": {name: [float(v) for v in ends] for name, ends in record.measured.items()},
+        "predicted": {name: [float(v) for v in ends] for name, ends in record.predicted.items()},
     }
 
 
-def from_json(held: dict[str, Any]) -> Record:
-    """The record that JSON held."""
+def from_json(parts: dict[str, Any]) -> Record:
+    """The record of a JSON form."""
     return Record(
-        held["exact"],
-        *({name: Estimate(*one) for name, one in held[part].items()} for part in ("measured", "predicted")),
+        exact=parts["exact"],
+        measured={name: Estimate(*ends) for name, ends in parts["measured"].items()},
+        predicted={name: Estimate(*ends) for name, ends in parts["predicted"].items()},
     )

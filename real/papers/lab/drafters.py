@@ -1,4 +1,4 @@
-"""The command `specsim-real train-drafters`: every drafter that is shipped, trained again on states of its target."""
+"""The command `specsim-real train-drafters`: shipped drafters are trained again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch import nn
-
     from real.papers.lab.contract import Lab
-    from real.train.loop import Fitted
     from specsim.report.forms import Cell
 
     Maker = Callable[[str, Callable[[str], None]], dict[str, Any]]
@@ -33,21 +30,19 @@ EXAMPLES = (
     "specsim-real train-drafters --target smollm2 --device cuda",
 )
 BUNDLED, SMOLLM2 = "bundled", "smollm2"
-VALIDATED, OFFSETS = 16, 4  # texts that a drafter is judged on, and drafts of a block
-# Largest norm of a step's gradient, with which the shipped drafters were trained.
-CLIP = 0.5
 
 
 def makers(folder: ModuleType = draft) -> dict[str, ModuleType]:
-    """Name of a trained drafter -> its file; read from the folder, which is the registry."""
-    found: dict[str, ModuleType] = {}
+    """Name of a trained drafter -> its module; read from the folder, which is the registry."""
+    modules: dict[str, ModuleType] = {}
     for file in folder.names():
         maker = importlib.import_module(f"{folder.__name__}.{file}")
         for name in vars(maker).get("RECIPES", {}):
-            if name in found:
-                raise ValueError(f"drafter {name!r} is made by two files, {found[name].__name__} and {maker.__name__}")
-            found[name] = maker
-    return found
+            if name in modules:
+                both = f"{modules[name].__name__} and {maker.__name__}"
+                raise ValueError(f"drafter {name!r} is made by two files, {both}")
+            modules[name] = maker
+    return modules
 
 
 def train_drafters(
@@ -84,6 +79,7 @@ def train_drafters(
     from specsim.base.files import check_writable
     from specsim.report.forms import table
 
+    # Refuse bad options, and files that cannot be written.
     if target not in (BUNDLED, SMOLLM2):
         raise unknown("target", target, (BUNDLED, SMOLLM2))
     counts = parse_numbers(answered, "answered", limits.MAX_COUNT) if answered else (None,)
@@ -104,32 +100,51 @@ def train_drafters(
     from real.papers.lab.finished import Finished
     from real.studies.progress import made_in_turn
 
-    make = _bundled(known, work) if target == BUNDLED else _on_chats(known, work, device, counts)
+    # Train them one by one; those that an earlier run has finished are not trained again.
+    is_bundled = target == BUNDLED
+    make = _bundled(known, work) if is_bundled else _on_chats(known, work, device, counts)
     finished = Finished(work / f"finished-{target}.json", known)
-    made, stopped = made_in_turn(wanted, make if answered else finished.after(make))
+    rows, stopped = made_in_turn(wanted, make if answered else finished.after(make))
     if not stopped:
         finished.forget(wanted)
-    if out is not None and made and not stopped:
-        _write_record(out, made, device)
+
+    # The record, and the table.
+    if out is not None and rows and not stopped:
+        _write_record(out, rows, device)
     if form == "json":
-        typer.echo(json_answer("specsim-real/train-drafters", {"drafters": made}))
-    elif made:
-        typer.echo(table([_HEAD, *(_cells(one) for one in made)], form))
+        typer.echo(json_answer("specsim-real/train-drafters", {"drafters": rows}))
+    elif rows:
+        typer.echo(table([_HEAD, *(_cells(row) for row in rows)], form))
     if stopped:
-        left = "were judged, and nothing is kept" if answered else "are saved; the same command carries on"
-        typer.echo(f"interrupted: {len(made)} of {len(wanted)} drafters {left}", err=True)
+        left = "are saved; the same command carries on"
+        if answered:
+            left = "were judged, and nothing is kept"
+        typer.echo(f"interrupted: {len(rows)} of {len(wanted)} drafters {left}", err=True)
         raise typer.Exit(130)
 
 
 def _bundled(known: dict[str, ModuleType], work: Path) -> Maker:
-    """Return what makes a drafter of the bundled target, by name."""
+    """Return the function that trains a drafter of the bundled target, by name."""
     from real.papers.lab.contract import Lab
 
-    return lambda name, said: _one(name, known[name], work, Lab(said=said))
+    return lambda name, show_stage: _trained_row(
+        name,
+        known[name],
+        work,
+        Lab(said=show_stage),
+    )
 
 
-def _on_chats(known: dict[str, ModuleType], work: Path, device: str, counts: tuple[int | None, ...]) -> Maker:
-    """Return what makes a drafter of SmolLM2, by name; with counts, one for each, whose weights are not saved."""
+def _on_chats(
+    known: dict[str, ModuleType],
+    work: Path,
+    device: str,
+    counts: tuple[int | None, ...],
+) -> Maker:
+    """Return the function that trains a drafter of SmolLM2, by name.
+
+    With counts of tokens it trains one for each of them, whose weights are not saved.
+    """
     import torch
 
     from real.draft import _weights
@@ -137,24 +152,28 @@ def _on_chats(known: dict[str, ModuleType], work: Path, device: str, counts: tup
     from real.train import smollm2
 
     where = torch.device(parse_device(device))
-    schools: list[smollm2.School] = []  # one, from the first drafter on
+    # The list holds one school, from the first drafter on.
+    schools: list[smollm2.School] = []
 
-    def make(name: str, said: Callable[[str], None]) -> dict[str, Any]:
+    def make(name: str, show_stage: Callable[[str], None]) -> dict[str, Any]:
+        """Train a drafter, once for each count; return the row of the last one."""
         if not schools:
-            schools.append(smollm2.School(where, work, said))
+            schools.append(smollm2.School(where, work, show_stage))
         school, maker = schools[0], known[name]
         checkpoint = work / f"{name.replace('/', '-')}.checkpoint"
         rows = []
         for count in counts:
-            net, row = school.train(maker, name, count, checkpoint if count is None else None, said)
+            # A drafter that learned from all texts is saved, and judged as it is read back.
+            resumed = checkpoint if count is None else None
+            net, row = school.train(maker, name, count, resumed, show_stage)
             if count is None:
                 _weights.save(name, net, maker.RECIPES[name])
                 checkpoint.unlink(missing_ok=True)
                 row["bytes"] = _weights.path_of(name).stat().st_size
-                net = maker.shipped(name)  # as it is read back
+                net = maker.shipped(name)
             elif "after" in row["recipe"]:
                 net = maker.Shipped(net, row["recipe"]["after"])
-            said("is judged")
+            show_stage("is judged")
             judged = smollm2.hazards(maker, net, school.teacher, school.answers)
             rows.append(row | {"kept": judged["T=1"], "kept_greedy": judged["T=0"]})
         return rows[-1] | ({} if counts == (None,) else {"by_tokens": rows})
@@ -162,8 +181,8 @@ def _on_chats(known: dict[str, ModuleType], work: Path, device: str, counts: tup
     return make
 
 
-def _write_record(path: Path, made: list[dict[str, Any]], device: str) -> None:
-    """Write what was trained, with machine and versions."""
+def _write_record(path: Path, rows: list[dict[str, Any]], device: str) -> None:
+    """Write the rows of trained drafters, with machine and versions."""
     import torch
 
     from real.studies.provenance import provenance
@@ -172,112 +191,41 @@ def _write_record(path: Path, made: list[dict[str, Any]], device: str) -> None:
 
     gpu = torch.cuda.get_device_name(device) if device.startswith("cuda") else None
     what = provenance(device=device, gpu=gpu, command=command_line("specsim-real"))
-    write_json(path, {"schema": "specsim-train-drafters/1", "provenance": what, "drafters": made})
+    record = {"schema": "specsim-train-drafters/1", "provenance": what, "drafters": rows}
+    write_json(path, record)
 
 
-def _one(name: str, maker: Any, work: Path, lab: Lab) -> dict[str, Any]:
-    """One drafter trained and saved; what it keeps is that of the weights as they are read back."""
+def _trained_row(name: str, maker: Any, work: Path, lab: Lab) -> dict[str, Any]:
+    """Train and save a drafter.
+
+    Return its row, with the hazards of the weights as they are read back.
+    """
     from real.draft import _weights
+    from real.papers.lab.drafter_training import fitted, hazards
 
+    # The checkpoint goes once the weights are saved.
     recipe = maker.RECIPES[name]
     checkpoint = work / f"{name}.checkpoint"
-    net, fitted = _fitted(maker, recipe, work, lab, checkpoint)
+    net, run = fitted(maker, recipe, work, lab, checkpoint)
     _weights.save(name, net, recipe)
     checkpoint.unlink(missing_ok=True)
     return {
         "name": name,
         "parameters": sum(weight.numel() for weight in net.parameters()),
         "bytes": _weights.path_of(name).stat().st_size,
-        "seconds": round(fitted.seconds, 1),
-        "losses": fitted.losses,
-        "kept": kept(maker, maker.shipped(name), lab),
+        "seconds": round(run.seconds, 1),
+        "losses": run.losses,
+        "kept": hazards(maker, maker.shipped(name), lab),
     }
-
-
-def trained(maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint: Path | None = None) -> nn.Module:
-    """Return a drafter trained by its recipe on texts that the bundled target wrote.
-
-    Parameters
-    ----------
-    maker : module
-        A file of `real.draft` with `network`, `reads` and `lesson`.
-    recipe : dict
-        Sizes, `share` of the texts to learn from, `steps`, `batch` texts a step, the highest `rate`, `seed`; what
-        `lesson` asks besides.
-    work : Path
-        Folder of the target's states.
-    lab : Lab
-        Of its share of these texts.
-    checkpoint : Path, optional
-        Where the run is kept while it lasts.
-
-    Returns
-    -------
-    nn.Module
-        In evaluation mode.
-    """
-    return _fitted(maker, recipe, work, lab, checkpoint)[0]
-
-
-def _fitted(
-    maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint: Path | None
-) -> tuple[nn.Module, Fitted]:
-    """Return what `trained` returns, and the losses and seconds of all its sittings."""
-    import torch
-
-    from real.models.shipped import fingerprint
-    from real.papers.lab.texts import training_texts
-    from real.papers.lab.writing import pair
-    from real.train import loop, states
-
-    target = pair().target
-    tokens = torch.from_numpy(training_texts(lab._replace(share=lab.share * recipe["share"])).tokens)
-    held = states.cached(target, tokens, maker.reads(recipe), work, lab.said)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(recipe["seed"])
-        net: nn.Module = maker.network(recipe)
-    of = maker.lesson(net, target, recipe)
-
-    def loss(step: int) -> torch.Tensor:
-        rng = loop.generator(recipe["seed"], step)
-        some = torch.randint(len(tokens), (recipe["batch"],), generator=rng)
-        value: torch.Tensor = of(tokens[some], held[some].float(), rng)
-        return value
-
-    settings = {"recipe": fingerprint(recipe), "target": states.identity(target), "texts": list(tokens.shape)}
-    schedule, learners = loop.Schedule(recipe["steps"], recipe["rate"]), [loop.adamw(net)]
-    fitted = loop.fit(
-        net,
-        loss,
-        schedule,
-        learners=learners,
-        clip=CLIP,
-        checkpoint=checkpoint,
-        settings=settings,
-        show_stage=lab.said,
-    )
-    return net, fitted
-
-
-def kept(maker: Any, net: Any, lab: Lab) -> list[float]:
-    """Mean chance that draft i = 1..4 is kept if those before it were the text's, on validation texts of T = 1."""
-    from real.papers.lab import offsets
-    from real.papers.lab.text_lab import along
-    from real.papers.lab.texts import texts
-    from real.papers.lab.writing import pair
-
-    some = texts(1.0).of("validation", lab.texts(VALIDATED))
-    total, count = offsets.kept(along(maker.drafting(net, pair().target), some, OFFSETS, 1.0))
-    return [float(share) for share in total.sum(0) / count.sum(0)]
 
 
 _HEAD = ["drafter", "parameters", "seconds", "kept at 1", "2", "3", "4"]
 
 
-def _cells(one: dict[str, Any]) -> list[Cell]:
-    """Return the cells of a drafter; a number is shown rounded, and whole in CSV."""
+def _cells(row: dict[str, Any]) -> list[Cell]:
+    """The cells of a drafter's row, as `_HEAD` names them: a number is rounded, and whole in CSV."""
     from specsim.report.forms import Number
 
-    parameters = Number(f"{one['parameters']:,}", one["parameters"])
-    seconds = Number(f"{one['seconds']:.0f}", one["seconds"])
-    return [one["name"], parameters, seconds, *(Number(f"{share:.3f}", share) for share in one["kept"])]
+    parameters = Number(f"{row['parameters']:,}", row["parameters"])
+    seconds = Number(f"{row['seconds']:.0f}", row["seconds"])
+    return [row["name"], parameters, seconds, *(Number(f"{hazard:.3f}", hazard) for hazard in row["kept"])]

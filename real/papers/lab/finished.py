@@ -1,4 +1,4 @@
-"""What an interrupted run of `train-drafters` has finished, so that the next one does not train it anew."""
+"""Drafters that an interrupted run of `train-drafters` has finished: the next run skips them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ Make = Callable[[str, Callable[[str], None]], dict[str, Any]]
 
 
 class Finished(NamedTuple):
-    """Drafters that were trained in a folder, in a file there, until a run comes to its end.
+    """A file with the drafters that were trained in a folder, until a run comes to its end.
 
-    path: the file. makers: by the name of a drafter the file of `real.draft` with its recipe.
+    path: the file. makers: name of a drafter -> the file of `real.draft` with its recipe.
     """
 
     path: Path
     makers: Mapping[str, Any]
 
     def after(self, make: Make) -> Make:
-        """Return a function that makes a drafter as `make` does, or returns what is known of one that is finished."""
+        """Return a function that makes a drafter as `make` does, or returns the row of a finished one."""
 
-        def made(name: str, said: Callable[[str], None]) -> dict[str, Any]:
+        def made(name: str, show_stage: Callable[[str], None]) -> dict[str, Any]:
+            """Make a drafter, or return its row if it is finished."""
             known = self._rows().get(name)
             if known is not None and known["made"] == self._identity(name):
-                said("was finished before")
+                show_stage("was finished before")
                 row: dict[str, Any] = known["row"]
                 return row
-            row = make(name, said)
-            write_json(self.path, self._rows() | {name: {"made": self._identity(name), "row": row}})
+            row = make(name, show_stage)
+            entry = {"made": self._identity(name), "row": row}
+            write_json(self.path, self._rows() | {name: entry})
             return row
 
         return made
@@ -48,7 +50,7 @@ class Finished(NamedTuple):
             self.path.unlink(missing_ok=True)
 
     def _rows(self) -> dict[str, Any]:
-        """Return what the file holds, by name; nothing where it is damaged or not there."""
+        """Return the entries of the file by name; {} where it is damaged or not there."""
         try:
             rows = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -56,7 +58,7 @@ class Finished(NamedTuple):
         return rows if isinstance(rows, dict) else {}
 
     def _identity(self, name: str) -> list[str]:
-        """Return what is the same as long as recipe and weights are those of the run that finished the drafter."""
+        """Return hashes of a drafter's recipe and weights: an entry with others is not of this one."""
         path = _weights.path_of(name)
         weights = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         return [fingerprint(self.makers[name].RECIPES[name]), weights]

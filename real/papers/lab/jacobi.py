@@ -1,4 +1,4 @@
-"""What the systems on Jacobi's window share: images by any process, tests of their law, tables that are summed over."""
+"""Shared parts of systems on Jacobi's window: images by any process, tests of their law, tables."""
 
 from __future__ import annotations
 
@@ -22,28 +22,37 @@ from specsim.discover import Rule
 from specsim.exact.process_law import fill as fill_table
 from specsim.types import Array
 
-TOGETHER = 256  # images in one batch
-LEVEL = 0.99  # of samples of the target's own law, so many pass `goodness`
+# Images in one batch.
+TOGETHER = 256
+# Fraction of samples of the target's law that pass `goodness`.
+LEVEL = 0.99
+# Probability with which a bias of the size `Goodness.detectable` is seen.
 POWER = 0.95
-LEAST = 5  # expected images of a cell; those with fewer are one cell
-FIRST = 3  # pixels whose joint law is known
+# Least expected images of a cell; cells with fewer are put together.
+LEAST = 5
+# Pixels whose joint law is known.
+FIRST = 3
 Table = Mapping[tuple[int, ...], list[Fraction]]
 
 
 class Images(NamedTuple):
     """Images that a process made."""
 
-    texts: Tensor  # (n, 1 + pixels): the class before them
-    passes: Array  # (n,)
+    # Shape (n, 1 + pixels): the class stands before the pixels.
+    texts: Tensor
+    # Passes of the target for each image, (n,).
+    passes: Array
     seconds: float
     in_model: float
 
 
 class Goodness(NamedTuple):
-    """A chi-square test of a sample of texts, and what it can see."""
+    """A chi-square test of a sample of texts, and the bias that it can see."""
 
-    statistic: Estimate  # the interval is that of samples of the law itself, at `LEVEL`
-    found: float  # the TV from which on a bias is found with probability `POWER`, whatever it looks like
+    # The interval is that of samples of the law itself, at `LEVEL`.
+    statistic: Estimate
+    # The TV from which on any bias is seen with probability `POWER`.
+    detectable: float
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +63,7 @@ def target() -> LanguageModel:
 
 @lru_cache(maxsize=1)
 def _whole() -> Any:
-    """The same model, which reads whole texts."""
+    """The raster target as a model that reads whole texts."""
     return raster.model("raster_target")
 
 
@@ -74,6 +83,7 @@ def images(
     **params: Any,
 ) -> Images:
     """Images of the digits `which` (n,), by a process with its parameters."""
+    # Batches, whose images have keys of their own.
     texts, passes, seconds, in_model = [], [], 0.0, 0.0
     for first in range(0, len(which), TOGETHER):
         opening = raster.opening(which[first : first + TOGETHER])
@@ -105,12 +115,12 @@ def energies(made: Images) -> Array:
 
 
 def mean(values: Array) -> Estimate:
-    """Over images, with its interval."""
+    """The mean over images, with its interval."""
     return bootstrap((values,), lambda a: a.mean(-1))
 
 
 def passes_a_pixel(made: Images) -> Estimate:
-    """Of the target."""
+    """Target passes per pixel, with an interval over images."""
     return mean(made.passes / (made.texts.shape[1] - 1))
 
 
@@ -121,25 +131,30 @@ def first_law() -> Array:
     contexts = torch.cartesian_prod(*grid)
     read = torch.cat([raster.opening(contexts[:, 0]), contexts[:, 1:]], 1)
     rows = raster.laws(_whole(), read).double().reshape(CLASSES, LEVELS, LEVELS, FIRST, LEVELS)
-    one, two, three = rows[:, 0, 0, 0], rows[:, :, 0, 1], rows[:, :, :, 2]
-    joint = one[:, :, None, None] * two[:, :, :, None] * three
+    # Laws of each pixel given those before it, whose product is the joint law.
+    first, second, third = rows[:, 0, 0, 0], rows[:, :, 0, 1], rows[:, :, :, 2]
+    joint = first[:, :, None, None] * second[:, :, :, None] * third
     return (joint.mean(0) / joint.mean(0).sum()).numpy()
 
 
 def goodness(texts: Tensor, law: Array) -> Goodness:
     """Chi-square of the first pixels of texts (n, 1 + pixels) against their law.
 
-    A bias of total variation d adds n sum (difference)^2 / p >= 4 n d^2 to the statistic's noncentrality, by Cauchy's
-    inequality: so what is found with probability `POWER` is told without saying what the bias looks like. Cells that
-    are too rare to be counted one by one are one cell, and a bias inside of it is not seen.
+    A bias of total variation d adds n sum (difference)^2 / p >= 4 n d^2 to the statistic's
+    noncentrality, by Cauchy's inequality. So the size of a bias that is seen with probability
+    `POWER` does not depend on its shape. Cells that are too rare to be counted one by one are one
+    cell, and a bias inside of it is not seen.
     """
     from scipy import stats
 
+    # Observed and expected images of each cell.
     number, flat = len(texts), law.reshape(-1)
     at = np.ravel_multi_index(tuple(texts[:, 1 : 1 + law.ndim].T.numpy()), law.shape)
     seen, due = np.bincount(at, minlength=flat.size), number * flat
     often = due >= LEAST
     seen, due = (np.append(w[often], w[~often].sum()) for w in (seen, due))
+
+    # The statistic, its quantile under the law itself, and the bias that exceeds it.
     freedom = max(len(due) - 1, 1)
     statistic = float(((seen - due) ** 2 / np.maximum(due, np.finfo(float).tiny)).sum())
     high = float(stats.chi2.ppf(LEVEL, freedom))
@@ -148,11 +163,15 @@ def goodness(texts: Tensor, law: Array) -> Goodness:
 
 @lru_cache(maxsize=32)
 def _noncentrality(freedom: int, high: float) -> float:
-    """From which on a chi-square is above `high` with probability `POWER`."""
+    """The noncentrality from which on a chi-square is above `high` with probability `POWER`."""
     from scipy import optimize, stats
 
-    found: float = optimize.brentq(lambda n: stats.ncx2.sf(high, freedom, n) - POWER, 1e-3, 100 * high)
-    return found
+    root: float = optimize.brentq(
+        lambda n: stats.ncx2.sf(high, freedom, n) - POWER,
+        1e-3,
+        100 * high,
+    )
+    return root
 
 
 def table(vocab: int, length: int, seed: int) -> Table:
@@ -173,6 +192,17 @@ def on_table(
     lossy: str | None = None,
     **params: Any,
 ) -> tuple[Fraction, Fraction]:
-    """Bias of the whole text's law, and passes a token, of a process on a table: every branch is followed."""
-    found = fill_table(laws.__getitem__, process, length=length, rule=rule, lossy=lossy, params=params)
-    return found.bias, found.passes / length
+    """Bias of the whole text's law, and passes a token, of a process on a table.
+
+    They are exact: every branch is followed.
+    """
+    # Positional arguments are the oracle of laws and the process.
+    filled = fill_table(
+        laws.__getitem__,
+        process,
+        length=length,
+        rule=rule,
+        lossy=lossy,
+        params=params,
+    )
+    return filled.bias, filled.passes / length

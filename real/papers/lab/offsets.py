@@ -1,4 +1,4 @@
-"""How often draft k of a block is kept, by k, in blocks that start at every place of a text."""
+"""The hazard of draft k, by k, in blocks that start at every place of a text."""
 
 from __future__ import annotations
 
@@ -13,41 +13,56 @@ from real.studies.intervals import Estimate, bootstrap
 from specsim.types import Array
 
 
-def kept(found: Sequence[Along]) -> tuple[Array, Array]:
-    """Sums over the starts of each text of min(1, q/p) of draft k, and how many starts have one; both (texts, gamma).
+def hazard_sums(drafter: Sequence[Along]) -> tuple[Array, Array]:
+    """Sums of the hazards of draft k over the starts of each text, and the number of starts.
 
-    Drafts before it are the text's own: this is the chance that draft k is kept if those before it were.
+    Both have the shape (texts, gamma). The drafts before draft k are the text's tokens, so that its
+    hazard, the probability that it is accepted if all before it were, is min(1, q/p).
 
     Examples
     --------
-    >>> total, count = kept([Along(np.array([[0.5, 0.25], [0.25, 0.0]]), np.array([0.5, 0.5]))])
+    >>> total, count = hazard_sums([Along(np.array([[0.5, 0.25], [0.25, 0.0]]), np.array([0.5, 0.5]))])
     >>> total.tolist(), count.tolist()
     ([[1.5, 0.5]], [[2.0, 1.0]])
     """
-    gamma = found[0].q.shape[1]
-    total, count = np.zeros((2, len(found), gamma))
-    for i, one in enumerate(found):
-        p = windows(one.p, gamma)
-        total[i] = np.minimum(np.divide(one.q, p, out=np.zeros_like(p), where=p > 0), 1).sum(0)
-        count[i] = len(one.p) - np.arange(gamma)
+    gamma = drafter[0].q.shape[1]
+    total, count = np.zeros((2, len(drafter), gamma))
+    for i, text in enumerate(drafter):
+        p = windows(text.p, gamma)
+        ratios = np.divide(text.q, p, out=np.zeros_like(p), where=p > 0)
+        total[i] = np.minimum(ratios, 1).sum(0)
+        count[i] = len(text.p) - np.arange(gamma)
     return total, count
 
 
-def acceptance(texts: Texts, found: Sequence[Along]) -> list[Estimate]:
-    """Of each draft, with intervals over prompts."""
-    total, count = kept(found)
-    pairs = ((by_prompt(texts, total[:, k]), by_prompt(texts, count[:, k])) for k in range(total.shape[1]))
+def acceptance(texts: Texts, drafter: Sequence[Along]) -> list[Estimate]:
+    """The hazard of each draft, with intervals over prompts."""
+    total, count = hazard_sums(drafter)
+    drafts = range(total.shape[1])
+    pairs = [(by_prompt(texts, total[:, k]), by_prompt(texts, count[:, k])) for k in drafts]
     return [bootstrap(pair, lambda a, b: a.sum(-1) / b.sum(-1)) for pair in pairs]
 
 
-def difference(texts: Texts, new: Sequence[Along], old: Sequence[Along], k: int, less: int | None = None) -> Estimate:
-    """Acceptance of draft k of the new less that of the old, paired by prompt; less the same of another draft."""
-    (a, n), (b, _) = kept(new), kept(old)
-    which = (k,) if less is None else (k, less)
-    data = tuple(by_prompt(texts, w[:, i]) for i in which for w in (a, b, n))
+def difference(
+    texts: Texts,
+    new: Sequence[Along],
+    old: Sequence[Along],
+    k: int,
+    less: int | None = None,
+) -> Estimate:
+    """The hazard of draft k of the new drafter less that of the old, paired by prompt.
 
-    def told(*d: Array) -> Array:
-        first = (d[0].sum(-1) - d[1].sum(-1)) / d[2].sum(-1)
-        return first if less is None else first - (d[3].sum(-1) - d[4].sum(-1)) / d[5].sum(-1)
+    With `less` the same difference of draft `less` is subtracted.
+    """
+    (of_new, count), (of_old, _) = hazard_sums(new), hazard_sums(old)
+    drafts = (k,) if less is None else (k, less)
+    data = tuple(by_prompt(texts, sums[:, i]) for i in drafts for sums in (of_new, of_old, count))
 
-    return bootstrap(data, told)
+    def statistic(*data: Array) -> Array:
+        """The difference of each resample."""
+        first = (data[0].sum(-1) - data[1].sum(-1)) / data[2].sum(-1)
+        if less is None:
+            return first
+        return first - (data[3].sum(-1) - data[4].sum(-1)) / data[5].sum(-1)
+
+    return bootstrap(data, statistic)

@@ -1,4 +1,4 @@
-"""Records of systems: one JSON file each, written when its system has ended; and which of them are good still."""
+"""Records of systems: a JSON file each, written when its system has ended, and whether it is still valid."""
 
 from __future__ import annotations
 
@@ -23,28 +23,32 @@ from specsim.base import imports
 from specsim.base.files import write_json
 
 SCHEMA = "specsim-system/1"
-STORES: dict[str, Any] = {"": store, "draft": drafters}  # NAME is a model of images, draft/NAME a drafter
-Held = dict[str, Any]  # what a file holds
+# Folder of a model's name -> its store: NAME is a model of images or sums, draft/NAME a drafter.
+STORES: dict[str, Any] = {"": store, "draft": drafters}
+# The content of a record's file.
+Held = dict[str, Any]
 
 
 def path_of(folder: Path, name: str) -> Path:
-    """Where the record of a system is."""
+    """The path of a system's record."""
     return folder / f"{name}.json"
 
 
 def weights(system: System) -> dict[str, str]:
     """Name -> digest of the shipped weights that a system runs on."""
-    found = {}
+    digests = {}
     for name in system.MODELS:
-        kind, _, bare = name.rpartition("/")
-        if kind not in STORES:
+        folder, _, bare_name = name.rpartition("/")
+        if folder not in STORES:
             raise ValueError(f"MODELS has {name!r}, but weights are in {', '.join(STORES)} only")
-        where = STORES[kind]
+        weights_store = STORES[folder]
         try:
-            found[name] = hashlib.sha256(where.path_of(bare).read_bytes()).hexdigest()[:16]
+            content = weights_store.path_of(bare_name).read_bytes()
         except FileNotFoundError:
-            raise ValueError(f"weights of {name} are not there: {where.remedy(bare)}") from None
-    return found
+            remedy = weights_store.remedy(bare_name)
+            raise ValueError(f"weights of {name} are not there: {remedy}") from None
+        digests[name] = hashlib.sha256(content).hexdigest()[:16]
+    return digests
 
 
 def verdict_of(held: Held, system: System) -> Verdict:
@@ -53,67 +57,94 @@ def verdict_of(held: Held, system: System) -> Verdict:
 
 
 def code(system: System) -> dict[str, str]:
-    """Module -> digest of what it computes: the system's file, and all that it imports or names, at any remove.
+    """Module -> digest of its code: the system's file, and all modules that it imports or names.
 
-    It names modules in AXES, and rules and controllers that `discover` finds for it by a text in its file. Modules of
-    other packages are left out: the provenance has the versions of those that matter.
+    It names modules in AXES, and rules and controllers that `discover` finds for it by a text in
+    its file. Modules of other packages are left out: the provenance has the versions of those that
+    matter.
     """
+    # Modules that the axes name, and those of every text that could be the name of a rule.
     tree = _tree(system)
-    axes = {VALUES[axis][key].module for axis, said in whole(system.AXES).items() for key in keys(said)}
-    texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-    named = {f"{package}.{text}" for package in discover.FAMILIES.values() for text in texts if text.isidentifier()}
-    modules = imports.closure([*imports.imports_of(tree), *filter(imports.file_of, axes | named)])
-    return {_name(system): _own(system)} | {name: imports.code(name)[:16] for name in sorted(modules)}
+    axes = whole(system.AXES).items()
+    of_axes = {VALUES[axis][key].module for axis, text in axes for key in keys(text)}
+    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    texts = {value for value in constants if isinstance(value, str) and value.isidentifier()}
+    of_texts = {f"{package}.{text}" for package in discover.FAMILIES.values() for text in texts}
+
+    # These, and all that is imported by them and by the system.
+    named = filter(imports.file_of, of_axes | of_texts)
+    modules = imports.closure([*imports.imports_of(tree), *named])
+    digests = {name: imports.code(name)[:16] for name in sorted(modules)}
+    return {_name(system): _file_digest(system)} | digests
 
 
-def _own(system: System) -> str:
+def _file_digest(system: System) -> str:
     """The digest of a system's file."""
     return imports.code_of(_tree(system))[:16]
 
 
 def _tree(system: System) -> ast.Module:
+    """The syntax tree of a system's file."""
     return ast.parse(inspect.getsource(cast(Any, system)))
 
 
 def _name(system: System) -> str:
+    """The name of a system's module."""
     return str(cast(Any, system).__name__)
 
 
 def changed(held: Held, system: System) -> list[str]:
-    """Imported modules whose code is not what it was when the record was made; none where the record has no digests."""
+    """Imported modules whose code has changed since the record.
+
+    None where it has no digests of them.
+    """
     then = held.get("code", {})
-    if then.keys() <= {_name(system)}:  # only the system's file is known, or nothing
+    # Only the system's file is known, or nothing.
+    if then.keys() <= {_name(system)}:
         return []
     now = code(system)
     return sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
 
 
 def stale(held: Held, system: System) -> str | None:
-    """Why a record says nothing of this system's file any more; None if it does."""
+    """The reason why a record is no longer one of this system's file; None if it is."""
     if held["test_hash"] != digest([system.TEST]):
         return "its TEST has changed since the record was made"
+
+    # Weights that are other than they were, new or gone.
     now = weights(system)
-    other = sorted(name for name in held["weights"].keys() | now.keys() if held["weights"].get(name) != now.get(name))
+    names = held["weights"].keys() | now.keys()
+    other = sorted(name for name in names if held["weights"].get(name) != now.get(name))
     if other:
         return f"the weights of {other[0]} have changed since the record was made"
+
+    # The headline, the file and the verdict.
     if system.HEADLINE not in held["found"]["measured"]:
         return "its HEADLINE is none of the record's numbers"
-    if held.get("code", {}).get(_name(system)) not in (None, _own(system)):
+    if held.get("code", {}).get(_name(system)) not in (None, _file_digest(system)):
         return "its code has changed since the record was made"
     if held["verdict"] != verdict_of(held, system):
         return "its verdict is judged otherwise since the record was made"
     return None
 
 
-def opened(folder: Path, name: str, system: System, what: dict[str, Any], *, force: bool) -> tuple[Held | None, str]:
-    """The record of a system that is good still, or None and why it is run: "" where there was no record.
+def opened(
+    folder: Path,
+    name: str,
+    system: System,
+    what: dict[str, Any],
+    *,
+    force: bool,
+) -> tuple[Held | None, str]:
+    """The valid record of a system, or None and the reason for a run, "" if there was no record.
 
-    Good is one whose TEST, weights and code are those of now, the code that the system's file imports included.
+    A record is valid if TEST, weights and code are those of now, imported code included.
 
     Raises
     ------
     ValueError
-        The file is no record, or the record of another share, seed or machine, and `force` is False.
+        The file is no record, or the record of another share, seed or machine, and `force` is
+        False.
     """
     held = earlier_record(path_of(folder, name), SCHEMA, what, force=force)
     if held is None:
@@ -127,18 +158,23 @@ def opened(folder: Path, name: str, system: System, what: dict[str, Any], *, for
 
 def _reason(modules: list[str]) -> str | None:
     """The modules whose code has changed, in a few words; None if there are none."""
+    if not modules:
+        return None
     more = f" and {len(modules) - 3} more" if len(modules) > 3 else ""
-    return f"code that it imports has changed ({', '.join(modules[:3])}{more})" if modules else None
+    return f"code that it imports has changed ({', '.join(modules[:3])}{more})"
 
 
 def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
-    """Run a system and judge what it found; its errors name it."""
+    """Run a system, judge its numbers, and return its record; errors have the system's name."""
+    # The numbers and the verdict.
     began = time.monotonic()
     try:
-        found = checked(system.run(lab), system.HEADLINE)
-        verdict = checked_verdict(system.verdict(found))
+        numbers = checked(system.run(lab), system.HEADLINE)
+        verdict = checked_verdict(system.verdict(numbers))
     except ValueError as error:
         raise ValueError(f"system {name!r}: {error}") from error
+
+    # The record, with all by which it becomes stale.
     return {
         "schema": SCHEMA,
         "complete": True,
@@ -149,47 +185,50 @@ def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
         "code": code(system),
         "seconds": round(time.monotonic() - began, 1),
         "verdict": verdict,
-        "found": as_json(found),
+        "found": as_json(numbers),
     }
 
 
-def _said(lab: Lab, name: str, words: str) -> None:
-    lab.said(f"{name}: {words}")
+def _show_stage(lab: Lab, name: str, stage: str) -> None:
+    """Show a stage of a system with the system's name."""
+    lab.said(f"{name}: {stage}")
 
 
 def run_all(
     wanted: dict[str, tuple[System, dict[str, Any]]],
     folder: Path,
     lab: Lab,
-    kept: dict[str, Held],
+    records: dict[str, Held],
     ended: Callable[[str], None] = lambda name: None,
 ) -> bool:
-    """Run those systems that have no record yet, each written before the next begins.
+    """Run the systems that have no record yet, and write each record before the next run begins.
 
     Parameters
     ----------
     wanted : dict
         Name -> the system and the provenance of its run.
     folder : Path
-        Of the records; made if it is not there.
+        Folder of the records; made if it is not there.
     lab : Lab
-        What they are run with.
-    kept : dict
-        Name -> record; those that end are added.
+        The settings of all of them.
+    records : dict
+        Name -> record; new ones are added.
     ended : callable
-        Is told each name that has its record.
+        Called with each name that has its record.
 
     Returns
     -------
     bool
-        False if it was interrupted; what had ended is kept.
+        False if it was interrupted; records that were written stay.
     """
     try:
         for name, (system, what) in wanted.items():
-            if name not in kept:
-                held = run(name, system, lab._replace(said=partial(_said, lab, name)), what)
+            if name not in records:
+                named_lab = lab._replace(said=partial(_show_stage, lab, name))
+                held = run(name, system, named_lab, what)
                 write_json(path_of(folder, name), held)
-                kept[name] = json.loads(json.dumps(held))  # as the file gives it back
+                # In the form that the file gives back.
+                records[name] = json.loads(json.dumps(held))
             ended(name)
     except KeyboardInterrupt:
         return False

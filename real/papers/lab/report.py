@@ -1,4 +1,4 @@
-"""What a person sees of the systems: a row each in a terminal, and the tables of the site's page."""
+"""The systems as a person sees them: a row each in a terminal, and the tables of the site's page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from real.studies.intervals import Estimate
 from specsim.report.forms import Cell, Number, Table
 from specsim.report.text import aligned, markdown, terminal_width
 
-_NARROW = 80  # columns where there is no terminal to ask: a claim is a sentence
+# Columns where there is no terminal to ask.
+_NARROW = 80
 
 
 def shown(value: float | Estimate) -> str:
@@ -48,51 +49,54 @@ def row(system: System, held: Held, verdict: str) -> list[str]:
 
 
 def in_columns(rows: list[list[str]], width: int) -> str:
-    """Those cells under their names."""
+    """The cells of rows under their headings."""
     return aligned([["system", "claim", "ours (95 %)", "verdict", "seconds"], *rows], width)
 
 
-def table(kept: dict[str, Held]) -> str:
+def table(records: dict[str, Held]) -> str:
     """A row a system, for a terminal; 80 columns where there is none."""
-    found = {name: systems.find(name) for name in kept}
-    rows = [row(found[name], held, verdict_of(held, found[name])) for name, held in kept.items()]
+    rows = []
+    for name, held in records.items():
+        system = systems.find(name)
+        rows.append(row(system, held, verdict_of(held, system)))
     return in_columns(rows, terminal_width() or _NARROW)
 
 
 def recorded(folder: Path) -> dict[str, Held]:
     """Name -> record of every system of the registry that has one in a folder."""
-    found = {}
+    records = {}
     for name in systems.names():
         path = path_of(folder, name)
         if path.is_file():
             held = json.loads(path.read_text(encoding="utf-8"))
             if held.get("schema") != SCHEMA:
                 raise ValueError(f"record {path} is none of a system")
-            found[name] = held
-    return found
+            records[name] = held
+    return records
 
 
-def pages(kept: dict[str, Held], names: list[str]) -> dict[str, str]:
-    """Marker -> generated part of the page: a row for every one of these systems, recorded or not."""
+def pages(records: dict[str, Held], names: list[str]) -> dict[str, str]:
+    """Marker -> generated part of the page: a row for each of these systems, recorded or not."""
     claims = [["system", "paper", "claim", "ours (95 %)", "verdict", "seconds", "test, fixed before the run"]]
     axes, parts = [["system", *choices.VALUES]], []
     for name in names:
         system = systems.find(name)
-        held = kept.get(name)
-        found = ("not recorded yet", "", "") if held is None else _found(held, system)
-        claims.append([system.NAME, _link(system.PAPER), system.CLAIM, *found, system.TEST])
+        held = records.get(name)
+        result = ("not recorded yet", "", "") if held is None else _result(held, system)
+        claims.append([system.NAME, _link(system.PAPER), system.CLAIM, *result, system.TEST])
         axes.append([system.NAME, *choices.whole(system.AXES).values()])
         if held is not None:
             parts.append(f"### {system.NAME} (`{name}`)\n\n{numbers(held)}\n\n{made_by(held)}")
     return {"systems": markdown(claims), "axes": markdown(axes), "numbers": "\n\n".join(parts)}
 
 
-def csv_tables(kept: dict[str, Held]) -> list[Table]:
-    """Return the tables of `pages` for CSV: every number whole, with its interval, beside the name of its system."""
+def csv_tables(records: dict[str, Held]) -> list[Table]:
+    """Return the tables of `pages` for CSV: numbers are whole, with intervals, beside their system."""
     claims: list[list[Cell]] = [["system", "paper", "claim", "number", "ours", "verdict", "seconds", "test"]]
     axes: list[list[Cell]] = [["system", *choices.VALUES]]
     values: list[list[Cell]] = [["system", "number", "value", "how"]]
-    for name, held in kept.items():
+    for name, held in records.items():
+        # The claim, with the headline's number and the verdict, or why the record is stale.
         system = systems.find(name)
         reason = stale(held, system)
         headline: list[Cell] = [system.HEADLINE, _number(from_json(held["found"]).measured[system.HEADLINE])]
@@ -105,6 +109,8 @@ def csv_tables(kept: dict[str, Held]) -> list[Table]:
                 system.TEST,
             ]
         )
+
+        # The values on the axes, and all numbers.
         axes.append([system.NAME, *choices.whole(system.AXES).values()])
         values += [[system.NAME, name, _number(value), how] for name, value, how in _numbers(held)]
     return [claims, axes, values]
@@ -116,14 +122,16 @@ def _number(value: float | Estimate) -> Number:
     return Number(shown(value), value.value if isinstance(value, Estimate) else value, *ends)
 
 
-def _found(held: Held, system: System) -> tuple[str, str, str]:
-    reason = stale(held, system)
-    verdict = f"stale: {reason}" if reason else f"**{verdict_of(held, system)}**"
-    shown_as = f"stale: {reason}" if reason else ours(held, system)
-    return shown_as, verdict, f"{held['seconds']:.0f}"
+def _result(held: Held, system: System) -> tuple[str, str, str]:
+    """The cells of a record: the headline's number, the verdict and the seconds."""
+    reason, seconds = stale(held, system), f"{held['seconds']:.0f}"
+    if reason:
+        return f"stale: {reason}", f"stale: {reason}", seconds
+    return ours(held, system), f"**{verdict_of(held, system)}**", seconds
 
 
 def _link(paper: str) -> str:
+    """A paper as a link, if it is on arXiv."""
     name, _, number = paper.partition(":")
     return f"[{number}](https://arxiv.org/abs/{number})" if name == "arXiv" and number else paper
 

@@ -1,8 +1,9 @@
-"""Blocks that the pair's draft would make along texts of the target: signals of each draft, and its acceptance.
+"""Blocks of the pair's draft along texts of the target: signals and acceptance of each draft.
 
-From places of a text that the target wrote, the draft goes on by itself for gamma tokens, and the target gives its rows
-along them. So every controller can be asked of the same blocks, at whatever length, and what a block of g drafts keeps
-is the sum of products of acceptances, with no coin thrown.
+From places of a text that the target wrote, the draft goes on by itself for gamma tokens, and the
+target gives its rows along them. So every controller can be tried on the same blocks, at any
+length, and the expected number of accepted drafts of a block is a sum of products of acceptances,
+with no random number drawn.
 """
 
 from __future__ import annotations
@@ -21,17 +22,23 @@ from specsim.base.arrays import at, pick
 from specsim.control._confidence import INPUTS, Layers, features
 from specsim.types import Array, Signals
 
-EVERY = 8  # tokens from one block's start to the next
-SCALES = (*[1.0] * 10, 0.2, 0.1, 1.0)  # of what a network reads, so that no signal is much larger than others
+# Tokens from one block's start to the next.
+EVERY = 8
+# Factors of a network's inputs, so that no signal is much larger than the others.
+SCALES = (*[1.0] * 10, 0.2, 0.1, 1.0)
+# Learning rate, weight decay and blocks a step of a network.
 RATE, DECAY, BATCH = 3e-3, 0.05, 256
 
 
 class Rollouts(NamedTuple):
     """Blocks from s places of each of n texts."""
 
-    accept: Array  # (n, s, gamma): min(1, p/q) of each draft, given those before it
-    signals: Signals  # (n, s, gamma, 10), (n, s, gamma), ... of rows before warping
-    group: Array  # (n,): the prompt
+    # min(1, p/q) of each draft, given those before it, (n, s, gamma).
+    accept: Array
+    # Signals of rows before warping: (n, s, gamma, 10), (n, s, gamma), ...
+    signals: Signals
+    # The prompt of each text, (n,).
+    group: Array
 
 
 @torch.no_grad()
@@ -54,20 +61,26 @@ def rolled(texts: Texts, gamma: int, temperature: float, seed: int) -> Rollouts:
     Rollouts
         float64.
     """
+    # Both models read each prompt but for its last token.
     both, warping = pair(), Warping(temperature)
     which = list(range(len(texts.prompts)))
     caches = [model.cache(len(which)) for model in (both.draft, both.target)]
-    numbers = [keyed(seed, i) for i in which]
+    uniforms = [keyed(seed, i) for i in which]
     for cache in caches:
         for i, prompt in enumerate(texts.prompts):
             if prompt[:-1]:
                 cache.forward(torch.tensor([prompt[:-1]]), 0, [i])
-    accept, told, before = [], [], -1
+
+    accept, signals, before = [], [], -1
     for t in range(0, texts.tokens.shape[1] - gamma, EVERY):
+        # Tokens of the texts that the models have not read yet.
         lengths = [len(prompt) + t for prompt in texts.prompts]
         rows = zip(texts.prompts, texts.tokens.tolist(), strict=True)
-        unread = torch.tensor([(prompt + text[:t])[-1 if before < 0 else before - t :] for prompt, text in rows])
-        u = torch.stack([number(n, gamma) for number, n in zip(numbers, lengths, strict=True)])
+        first_unread = -1 if before < 0 else before - t
+        unread = torch.tensor([(prompt + text[:t])[first_unread:] for prompt, text in rows])
+
+        # The draft goes on for gamma tokens.
+        u = torch.stack([draw(n, gamma) for draw, n in zip(uniforms, lengths, strict=True)])
         drafts, laws, rows_of_logits, new = [], [], [], unread
         for k in range(gamma):
             logits = caches[0].forward(new, 1, which)[:, 0]
@@ -76,36 +89,44 @@ def rolled(texts: Texts, gamma: int, temperature: float, seed: int) -> Rollouts:
             drafts.append(new)
             laws.append(law)
             rows_of_logits.append(logits)
+
+        # The target's laws along them give acceptances, the draft's logits the signals.
         tokens, q = torch.cat(drafts, 1), torch.stack(laws, 1)
-        p = probabilities(caches[1].forward(torch.cat([unread, tokens[:, :-1]], 1), gamma, which), warping)
+        target_logits = caches[1].forward(torch.cat([unread, tokens[:, :-1]], 1), gamma, which)
+        p = probabilities(target_logits, warping)
         accept.append((at(p, tokens).double() / at(q, tokens).double()).clamp(max=1).numpy())
-        told.append(logit_signals(torch.stack(rows_of_logits, 1), tokens, np.arange(1, gamma + 1)))
+        draft_logits = torch.stack(rows_of_logits, 1)
+        signals.append(logit_signals(draft_logits, tokens, np.arange(1, gamma + 1)))
+
+        # Both models forget the drafts.
         for cache in caches:
             for i, n in enumerate(lengths):
                 cache.rollback(i, n)
         before = t
-    return Rollouts(np.stack(accept, 1), Signals(*(np.stack(w, 1) for w in zip(*told, strict=True))), texts.group)
+    stacked = Signals(*(np.stack(parts, 1) for parts in zip(*signals, strict=True)))
+    return Rollouts(np.stack(accept, 1), stacked, texts.group)
 
 
 def shuffled(part: Rollouts, seed: int) -> Rollouts:
-    """The same signals with acceptances that have nothing to do with them: all of them in another order."""
+    """Rollouts whose acceptances are shuffled, so that they do not depend on the signals."""
     rng = np.random.default_rng(seed)
     return part._replace(accept=rng.permutation(part.accept.ravel()).reshape(part.accept.shape))
 
 
 def reached(accept: Array) -> Array:
-    """The chance (..., gamma) that all drafts before each are kept."""
+    """The probability (..., gamma) that all drafts before each are accepted."""
     before = np.cumprod(accept, axis=-1)[..., :-1]
     return np.concatenate([np.ones_like(accept[..., :1]), before], axis=-1)
 
 
 def trained(part: Rollouts, *, own: bool, steps: int, seed: int) -> Layers:
-    """A network's chance that a draft is kept, given that those before it are: for `classifier` and `survival`.
+    """A network that predicts a draft's hazard from its signals, for `classifier` and `survival`.
 
     Parameters
     ----------
     part : Rollouts
-        What it learns from: the label is min(1, p/q), the weight the chance that the draft was reached.
+        Blocks to learn from: the label is min(1, p/q), the weight the probability that the draft is
+        reached.
     own : bool
         Whether it reads the probability of the drawn token, too.
     steps : int
@@ -118,11 +139,17 @@ def trained(part: Rollouts, *, own: bool, steps: int, seed: int) -> Layers:
     tuple of pairs of arrays
         Two hidden layers of 32.
     """
+    # Inputs, labels and weights by block.
     width = INPUTS + own
     blocks = (-1, part.accept.shape[-1])
     scale = np.array(SCALES[:width])
-    x = torch.tensor((features(part.signals, own) * scale).reshape(*blocks, width), dtype=torch.float32)
-    label, weight = (torch.tensor(w.reshape(blocks), dtype=torch.float32) for w in (part.accept, reached(part.accept)))
+    inputs = (features(part.signals, own) * scale).reshape(*blocks, width)
+    x = torch.tensor(inputs, dtype=torch.float32)
+    label, weight = (
+        torch.tensor(values.reshape(blocks), dtype=torch.float32) for values in (part.accept, reached(part.accept))
+    )
+
+    # Train a network with two hidden layers.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         parts: list[Any] = [torch.nn.Linear(width, 32), torch.nn.Linear(32, 32), torch.nn.Linear(32, 1)]
@@ -130,18 +157,28 @@ def trained(part: Rollouts, *, own: bool, steps: int, seed: int) -> Layers:
         optimiser = torch.optim.AdamW(net.parameters(), RATE, weight_decay=DECAY)
         for _ in range(steps):
             i = torch.randint(len(x), (BATCH,))
-            each = torch.nn.functional.binary_cross_entropy_with_logits(net(x[i])[..., 0], label[i], reduction="none")
-            loss = (each * weight[i]).sum() / weight[i].sum()
+            losses = torch.nn.functional.binary_cross_entropy_with_logits(
+                net(x[i])[..., 0],
+                label[i],
+                reduction="none",
+            )
+            loss = (losses * weight[i]).sum() / weight[i].sum()
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
+
+    # Its weights; the first ones take the factors of the inputs in.
     pairs = [tuple(w.detach().double().numpy() for w in (part.weight.T, part.bias)) for part in parts]
     return ((scale[:, None] * pairs[0][0], pairs[0][1]), *pairs[1:])
 
 
 def ranking(score: Array, part: Rollouts) -> float:
-    """How often a kept draft has a higher score than a refused one (AUC), soft labels and chances of being reached."""
+    """How often an accepted draft has a higher score than a rejected one (AUC).
+
+    A draft counts as accepted with its probability, and with the weight that it is reached.
+    """
     order = np.argsort(score, axis=None, kind="stable")
     label, weight = part.accept.ravel()[order], reached(part.accept).ravel()[order]
-    kept, refused = weight * label, weight * (1 - label)
-    return float((np.cumsum(refused) - refused / 2) @ kept / (kept.sum() * refused.sum()))
+    accepted, rejected = weight * label, weight * (1 - label)
+    wins = (np.cumsum(rejected) - rejected / 2) @ accepted
+    return float(wins / (accepted.sum() * rejected.sum()))

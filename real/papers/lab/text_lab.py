@@ -1,8 +1,8 @@
-"""What text systems share: the pair, what its steps cost, tau from survival or decoded, and intervals over prompts.
+"""Shared parts of text systems: the pair, its costs, tau expected or decoded, and intervals.
 
-Two costs are told side by side: the pair's own, and that of a target of `WIDE` parameters (cost emulation, see
-`real.models.widen`), which every name that rests on it says. Sums are over texts and intervals over prompts; two
-things that are compared are compared on the same prompts.
+There are two costs: the pair's own, and that of a target of `WIDE` parameters (cost emulation, see
+`real.models.widen`), which every name that rests on it says. Sums are over texts and intervals over
+prompts; two systems are compared on the same prompts.
 """
 
 from __future__ import annotations
@@ -31,9 +31,16 @@ from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
 Cost = Literal["own", "widened"]
-WIDE, LESS_WIDE = 100_000_000, 10_000_000  # parameters of the emulated target; in a trial
-SAID = {"own": "at the pair's own cost", "widened": f"at the emulated cost of {WIDE // 10**6} M parameters"}
-TIMED = (1, 2, 4, 6, 8)  # drafts of the cycles that are timed; others lie on lines
+# Parameters of the emulated target, in a run and in a trial.
+WIDE, LESS_WIDE = 100_000_000, 10_000_000
+# Kind of cost -> its name in stages and in numbers.
+SAID = {
+    "own": "at the pair's own cost",
+    "widened": f"at the emulated cost of {WIDE // 10**6} M parameters",
+}
+# Drafts of the cycles that are timed; others lie on lines.
+TIMED = (1, 2, 4, 6, 8)
+# Visits of each cycle.
 VISITS = 15
 
 
@@ -45,9 +52,10 @@ class Tally(NamedTuple):
 
 
 def tally(texts: Texts, blocks: Array, tokens: Array | None = None) -> Tally:
-    """Sum over the texts of each prompt."""
-    told = np.full(len(texts.tokens), texts.tokens.shape[1]) if tokens is None else tokens
-    return Tally(by_prompt(texts, told), by_prompt(texts, blocks))
+    """Sums over the texts of each prompt; by default the tokens are those of the texts."""
+    if tokens is None:
+        tokens = np.full(len(texts.tokens), texts.tokens.shape[1])
+    return Tally(by_prompt(texts, tokens), by_prompt(texts, blocks))
 
 
 def by_prompt(texts: Texts, values: Array) -> Array:
@@ -56,32 +64,38 @@ def by_prompt(texts: Texts, values: Array) -> Array:
     return np.bincount(which, weights=np.asarray(values, dtype=np.float64))
 
 
-def tau(found: Tally) -> Estimate:
+def tau(tally: Tally) -> Estimate:
     """Tokens per target call."""
-    return ratio(found.tokens, found.blocks)
+    return ratio(tally.tokens, tally.blocks)
 
 
 def gain(new: Tally, old: Tally) -> Estimate:
-    """By which share tau of the new is larger, paired by prompt."""
-    return bootstrap((*new, *old), lambda a, b, c, d: (a.sum(-1) / b.sum(-1)) / (c.sum(-1) / d.sum(-1)) - 1)
+    """The new tau over the old one, less 1, paired by prompt."""
+
+    def statistic(tokens: Array, blocks: Array, old_tokens: Array, old_blocks: Array) -> Array:
+        """The gain of each resample."""
+        tau, old_tau = tokens.sum(-1) / blocks.sum(-1), old_tokens.sum(-1) / old_blocks.sum(-1)
+        return tau / old_tau - 1
+
+    return bootstrap((*new, *old), statistic)
 
 
 def along(drafter: Drafter, texts: Texts, gamma: int, temperature: float) -> list[Along]:
-    """A drafter along each of the texts."""
+    """The probabilities that a drafter gives the tokens of each text."""
     warping, target = Warping(temperature), pair().target
     rows = zip(texts.prompts, texts.tokens.tolist(), strict=True)
     return [drafter.along(target, prompt, text, gamma, warping) for prompt, text in rows]
 
 
-def expected(texts: Texts, found: Sequence[Along], gamma: int, rule: Any = tokenwise) -> Tally:
-    """Target calls by the renewal law, of blocks with the first `gamma` of the drafts that were taken along.
+def expected(texts: Texts, drafter: Sequence[Along], gamma: int, rule: Any = tokenwise) -> Tally:
+    """Expected target calls by the renewal law, of blocks of a drafter's first `gamma` drafts.
 
     Parameters
     ----------
     texts : Texts
-        That the target wrote.
-    found : sequence of Along
-        One a text, of at least gamma drafts.
+        Texts that the target wrote.
+    drafter : sequence of Along
+        The drafter's probabilities along each text, of at least gamma drafts.
     gamma : int
         Drafts a block, at least 1.
     rule : module
@@ -97,15 +111,25 @@ def expected(texts: Texts, found: Sequence[Along], gamma: int, rule: Any = token
     ValueError
         Fewer drafts than gamma, or a text that the target would not write.
     """
-    if found and not 1 <= gamma <= (most := found[0].q.shape[1]):
+    if drafter and not 1 <= gamma <= (most := drafter[0].q.shape[1]):
         raise ValueError(f"gamma must be from 1 to {most}, the drafts taken along, got {gamma}")
-    return tally(texts, np.array([predict_along(Along(one.q[:, :gamma], one.p), rule).blocks for one in found]))
+    shortened = [Along(text.q[:, :gamma], text.p) for text in drafter]
+    return tally(texts, np.array([predict_along(text, rule).blocks for text in shortened]))
 
 
 def decoded(
-    texts: Texts, drafter: Drafter | None, gamma: int, temperature: float, seed: int, length: int, **more: Any
+    texts: Texts,
+    drafter: Drafter | None,
+    gamma: int,
+    temperature: float,
+    seed: int,
+    length: int,
+    **options: Any,
 ) -> Tally:
-    """Target calls of the decode loop, which writes anew after the prompts of these texts; None is the pair's draft."""
+    """Tokens and target calls of the decode loop, which writes anew after these texts' prompts.
+
+    The drafter None is the pair's draft; `options` are those of `decode_batch`.
+    """
     runs = decode_batch(
         pair().target,
         None,
@@ -115,12 +139,12 @@ def decoded(
         uniforms=[keyed(seed, i) for i in range(len(texts.prompts))],
         warping=Warping(temperature),
         proposer=drafter or small(),
-        **more,
+        **options,
     )
-    written, blocks = (
-        np.array([len(part) for part in parts]) for parts in zip(*(run[:2] for run in runs), strict=True)
-    )
-    return tally(texts, blocks, written)
+    # Counts of each text.
+    num_tokens = np.array([len(run.tokens) for run in runs])
+    num_blocks = np.array([len(run.blocks) for run in runs])
+    return tally(texts, num_blocks, num_tokens)
 
 
 @lru_cache(maxsize=1)
@@ -130,13 +154,13 @@ def small() -> Drafter:
 
 
 def costs(lab: Lab, cost: Cost) -> Costs:
-    """Seconds of a cycle of the pair and of its phases; measured once a process, unless the lab tells them.
+    """Seconds of the pair's cycles and their phases, measured once a process unless the lab has them.
 
     Parameters
     ----------
     lab : Lab
-        With `costs`, a mapping from the kind to `Costs`, nothing is measured. In a trial few visits are made, and the
-        emulated target is smaller.
+        With `costs`, a mapping from the kind to `Costs`, nothing is measured. In a trial few visits
+        are made, and the emulated target is smaller.
     cost : str
         "own" or "widened".
 
@@ -159,38 +183,61 @@ def costs(lab: Lab, cost: Cost) -> Costs:
 
 
 @lru_cache(maxsize=8)
-def _measured(cost: Cost, whole: bool, visits: int) -> Costs:
-    return timed(pair(None if cost == "own" else WIDE if whole else LESS_WIDE), visits)
+def _measured(cost: Cost, is_full: bool, visits: int) -> Costs:
+    """Measured costs; in a run that is not full the emulated target is smaller."""
+    if cost == "own":
+        return timed(pair(), visits)
+    return timed(pair(WIDE if is_full else LESS_WIDE), visits)
 
 
 def timed(both: Pair, visits: int) -> Costs:
-    """Seconds of a cycle of any pair and of its phases, of so many visits; batch 1 at T = 1."""
-    opened = [list(range(5, 69))]  # whatever the tokens are, a step takes as long
-    return calibrate(both.target, both.draft, opened, warping=Warping(), rule=tokenwise, gammas=TIMED, repeats=visits)
+    """Seconds of a cycle of any pair and of its phases, from so many visits; batch 1 at T = 1."""
+    # Any text will do: a step takes as long after any tokens.
+    opened = [list(range(5, 69))]
+    return calibrate(
+        both.target,
+        both.draft,
+        opened,
+        warping=Warping(),
+        rule=tokenwise,
+        gammas=TIMED,
+        repeats=visits,
+    )
 
 
-def cycle(found: Costs, gamma: int, draft: float = 1.0, more: float = 0.0) -> float:
-    """Seconds of a cycle whose drafts cost `draft` times those of the pair's draft, and `more` seconds besides."""
-    return found.cycle(gamma) + (draft - 1) * found.phase("draft", gamma) + more
+def cycle(costs: Costs, gamma: int, draft: float = 1.0, more: float = 0.0) -> float:
+    """Seconds of a cycle whose drafts cost `draft` times the pair's, with `more` seconds besides."""
+    return costs.cycle(gamma) + (draft - 1) * costs.phase("draft", gamma) + more
 
 
-def step_cost(found: Costs) -> float:
+def step_cost(costs: Costs) -> float:
     """A step of the pair's draft over a plain step of its target."""
-    return found.phase("draft", 1) / found.cycle(0)
+    return costs.phase("draft", 1) / costs.cycle(0)
 
 
-def speed(told: Tally, found: Costs, gamma: int, draft: float = 1.0, more: float = 0.0) -> Estimate:
+def speed(
+    tally: Tally,
+    costs: Costs,
+    gamma: int,
+    draft: float = 1.0,
+    more: float = 0.0,
+) -> Estimate:
     """Tokens a second over those of plain decoding, by these costs; the interval is that of tau."""
-    factor = found.cycle(0) / cycle(found, gamma, draft, more)
-    return Estimate(*(factor * value for value in tau(told)))
+    factor = costs.cycle(0) / cycle(costs, gamma, draft, more)
+    return Estimate(*(factor * value for value in tau(tally)))
 
 
 def best(values: dict[Any, float]) -> Any:
-    """The key with the largest value: of settings, tuned on validation texts."""
+    """The key with the largest value: the best setting on validation texts."""
     return max(values, key=lambda key: values[key])
 
 
-def mean(texts: Texts, values: Array, weights: Array | None = None, level: float = 0.95) -> Estimate:
-    """A mean of one value a text, over prompts; with weights, a ratio of sums."""
-    each = np.ones(len(values)) if weights is None else weights
-    return ratio(by_prompt(texts, values), by_prompt(texts, each), level=level)
+def mean(
+    texts: Texts,
+    values: Array,
+    weights: Array | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """The mean of one value a text, over prompts; with weights, a ratio of sums."""
+    weights = np.ones(len(values)) if weights is None else weights
+    return ratio(by_prompt(texts, values), by_prompt(texts, weights), level=level)

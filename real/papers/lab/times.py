@@ -1,7 +1,7 @@
-"""Intervals of what rests on times: prompts, turns of timing and visits of cycles are resampled, each by itself.
+"""Intervals of statistics of times: prompts, turns of timing and visits of cycles are resampled.
 
-An interval over prompts alone treats times as exact. Prompts say nothing of times, nor turns of acceptance: so each
-resample draws its prompts, its turns and its visits independently.
+An interval over prompts alone treats times as exact. Prompts say nothing of times, nor turns of
+acceptance: so each resample draws its prompts, its turns and its visits independently.
 """
 
 from __future__ import annotations
@@ -22,28 +22,35 @@ from real.studies.intervals import RESAMPLES, Estimate
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
-# Costs that resampled visits amount to; resamples draw from these, for one takes milliseconds.
+# Number of costs from resampled visits. All resamples draw from these: one of them takes
+# milliseconds.
 DRAWN = 400
 
 
 class Times(NamedTuple):
-    """Costs of a pair's cycles, as all visits have them and as resampled visits do."""
+    """Costs of a pair's cycles, from all visits and from resampled ones."""
 
     costs: Costs
     resampled: Sequence[Costs]
 
 
 class Sample(NamedTuple):
-    """The measurements that a statistic is computed from; prompts, turns and times are resampled independently."""
+    """The measurements that a statistic is computed from.
 
-    prompts: tuple[Array, ...]  # (prompts,) each
-    turns: Array  # (steps, turns): seconds of each step, one after the other in every turn
-    prices: Callable[[Costs], Sequence[float]]  # numbers of a cycle
+    Prompts, turns and times are resampled independently.
+    """
+
+    # Arrays (prompts,).
+    prompts: tuple[Array, ...]
+    # Seconds (steps, turns) of each step; the steps of a turn run one after the other.
+    turns: Array
+    # Numbers of a cycle, from its costs.
+    prices: Callable[[Costs], Sequence[float]]
     times: Times
 
 
 def own_times(lab: Lab) -> Times:
-    """Times of the bundled pair's cycles, measured now, or the costs that the lab tells, without spread."""
+    """Times of the bundled pair's cycles: measured now, or the lab's costs without spread."""
     if lab.costs is not None:
         return Times(lab.costs["own"], (lab.costs["own"],))
     lab.said(f"time of cycles {SAID['own']}")
@@ -51,20 +58,32 @@ def own_times(lab: Lab) -> Times:
 
 
 def timed(both: Pair, visits: int, seed: int = 0) -> Times:
-    """Times of a pair's cycles, of so many visits of each length; batch 1 at T = 1, as `text_lab.timed` has them."""
+    """Times of a pair's cycles, from visits of each length.
+
+    Batch 1 at T = 1, as in `text_lab.timed`.
+    """
     opened = [list(range(5, 69))]
-    calibration = Calibration(both.target, both.draft, opened, warping=Warping(), rule=tokenwise, gammas=TIMED)
+    calibration = Calibration(
+        both.target,
+        both.draft,
+        opened,
+        warping=Warping(),
+        rule=tokenwise,
+        gammas=TIMED,
+    )
     turns = [{gamma: calibration.visit(gamma) for gamma in (0, *TIMED)} for _ in range(visits)]
     return Times(_costs(turns), resampled(turns, seed))
 
 
 def resampled(turns: Sequence[Mapping[int, Visit]], seed: int = 0) -> list[Costs]:
     """Costs of as many turns, drawn with replacement; in a turn all lengths are visited."""
-    rng = np.random.default_rng(seed)
-    return [_costs([turns[i] for i in rng.integers(len(turns), size=len(turns))]) for _ in range(DRAWN)]
+    rng, count = np.random.default_rng(seed), len(turns)
+    samples = [rng.integers(count, size=count) for _ in range(DRAWN)]
+    return [_costs([turns[i] for i in sample]) for sample in samples]
 
 
 def _costs(turns: Sequence[Mapping[int, Visit]]) -> Costs:
+    """Costs of the visits of these turns."""
     return costs_of({gamma: [turn[gamma] for turn in turns] for gamma in turns[0]})
 
 
@@ -76,7 +95,8 @@ def interval(sample: Sample, statistic: Callable[..., Array], level: float = 0.9
     sample : Sample
         The measurements.
     statistic : callable
-        Of sums over prompts (each (...,)), median seconds of the steps (..., steps) and prices (..., numbers).
+        Its arguments: sums over prompts (each (...,)), median seconds of the steps (..., steps),
+        prices (..., numbers).
     level : float
         Of the interval.
     seed : int
@@ -85,15 +105,20 @@ def interval(sample: Sample, statistic: Callable[..., Array], level: float = 0.9
     Returns
     -------
     Estimate
-        Endless where there is one prompt or one turn, which say nothing of a spread.
+        The interval is infinite where there is one prompt or one turn: they have no spread.
     """
+    # The value.
     rng = np.random.default_rng(seed)
     prompts = [np.asarray(values, dtype=np.float64) for values in sample.prompts]
+    sums = [values.sum(-1) for values in prompts]
+    medians = np.median(sample.turns, axis=-1)
     measured_prices = np.array(sample.prices(sample.times.costs), dtype=np.float64)
-    value = float(statistic(*(w.sum(-1) for w in prompts), np.median(sample.turns, axis=-1), measured_prices))
+    value = float(statistic(*sums, medians, measured_prices))
     counts = len(prompts[0]), sample.turns.shape[-1]
     if min(counts) < 2:
         return Estimate(value, float("-inf"), float("inf"))
+
+    # Resamples of prompts, of turns and of costs, each drawn independently.
     who, when = (rng.integers(n, size=(RESAMPLES, n)) for n in counts)
     sums = [w[who].sum(-1) for w in prompts]
     medians = np.stack([np.median(row[when], axis=-1) for row in sample.turns], axis=-1)

@@ -1,8 +1,9 @@
-"""Blocks of trees on the bundled pair: laws and counts of any scheme, beams among them, and no time.
+"""Blocks of trees on the bundled pair: laws and counts of any scheme, beams too, but no times.
 
-The decode loop runs each scheme by itself, on texts of its own (`decoded`). To compare them at the same starts both
-models read the same beginning here, and each block counts by its expectation given the tree: the rule's own
-`transition` sums its coins out. One of the schemes writes the text, and says where blocks start.
+The decode loop runs each scheme by itself, on texts of its own (`decoded`). To compare them at the
+same starts both models read the same beginning here, and each block counts by its expectation given
+the tree: the rule's own `transition` sums its coins out. One of the schemes writes the text, and
+says where blocks start.
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ PLAIN = Warping()
 
 
 class Kind(NamedTuple):
-    """Trees and what verifies them."""
+    """A kind of trees, and the step rule that verifies them."""
 
-    scheme: str  # of `specsim.trees`, "beam" among them
-    shape: Sequence[int]  # parents; of a beam its width and its depth
-    step: str | None = None  # the step rule of tokenwise verification, if not the scheme's own
+    # A scheme of `specsim.trees`, or "beam".
+    scheme: str
+    # Parents; for a beam its width and its depth.
+    shape: Sequence[int]
+    # The step rule of tokenwise verification, if it is not the scheme's default.
+    step: str | None = None
 
     @property
     def nodes(self) -> int:
@@ -49,7 +53,7 @@ class Kind(NamedTuple):
 
     @property
     def verifier(self) -> TreeVerifier | BeamVerifier:
-        """The same for the decode loop."""
+        """The verifier of these trees for the decode loop."""
         if self.scheme != "beam":
             return TreeVerifier("tokenwise", self.shape, self.scheme, self.step)
         width, depth = self.shape
@@ -57,7 +61,7 @@ class Kind(NamedTuple):
 
 
 class Reader:
-    """A model's law after any text: what two texts share is read once.
+    """A model's law after any text; the common beginning of two texts is read once.
 
     Parameters
     ----------
@@ -76,7 +80,8 @@ class Reader:
         """The law (V,) after a text of at least one token, float64."""
         text = tuple(map(int, text))
         if text not in self._laws:
-            shared = min(self._shared(text), len(text) - 1)  # the last token is read anew for its logits
+            # The last token is read anew for its logits.
+            shared = min(self._shared(text), len(text) - 1)
             self._cache.rollback(0, shared)
             logits = self._cache.forward(torch.tensor([text[shared:]]), 1)[0, 0]
             self._read = list(text)
@@ -87,26 +92,36 @@ class Reader:
     def ahead(self, text: tuple[int, ...], tree: TokenTree) -> None:
         """Read a tree after a text in one pass: the laws after all of its nodes are known then."""
         after = [(*text, *_path(tree, row)) for row in range(len(tree.parents) + 1)]
-        if all(one in self._laws for one in after):
+        if all(path in self._laws for path in after):
             return
+
+        # Read the text but for its last token, which is the root of the tree.
         begun, shared = text[:-1], min(self._shared(text), len(text) - 1)
         self._cache.rollback(0, shared)
         if begun[shared:]:
             self._cache.forward(torch.tensor([begun[shared:]]), 0)
         self._read = list(begun)
         self._cache.reserve(self._model.context)
+
+        # One pass over the root and all nodes.
         root = torch.tensor([len(begun)])
         here = Standing(
-            torch.tensor([[0, text[-1]]]), root, self._on.fixed.sequences, None, len(text) + len(tree.parents)
+            torch.tensor([[0, text[-1]]]),
+            root,
+            self._on.fixed.sequences,
+            None,
+            len(text) + len(tree.parents),
         )
-        plan = planned(tuple(tree.parents.tolist()), "iid", int(tree.depth.max(initial=0))).held(root)
+        parents = tuple(tree.parents.tolist())
+        plan = planned(parents, "iid", int(tree.depth.max(initial=0))).held(root)
         tokens = torch.tensor([[text[-1], *tree.tokens.tolist()]])
         logits = nodes_logits(self._on, "", place_of(self._on, "", plan, here), here, tokens)[0]
         self._laws.update(zip(after, _law_of(logits), strict=True))
 
     def _shared(self, text: tuple[int, ...]) -> int:
-        """How many tokens of the text are read."""
-        first = next((i for i, (a, b) in enumerate(zip(self._read, text, strict=False)) if a != b), None)
+        """How many tokens of the text the cache holds."""
+        pairs = enumerate(zip(self._read, text, strict=False))
+        first = next((i for i, (a, b) in pairs if a != b), None)
         return min(len(self._read), len(text)) if first is None else first
 
     def forget(self) -> None:
@@ -115,9 +130,13 @@ class Reader:
 
 
 def tallies(
-    prompts: Sequence[list[int]], kinds: Mapping[str, Kind], walk: str, blocks: int, seed: int
+    prompts: Sequence[list[int]],
+    kinds: Mapping[str, Kind],
+    walk: str,
+    blocks: int,
+    seed: int,
 ) -> dict[str, Tally]:
-    """Expected tokens of blocks of every kind at the same starts, those of a decode with one of the kinds.
+    """Expected tokens of blocks of every kind, at the starts of blocks of a decode with one kind.
 
     Parameters
     ----------
@@ -128,9 +147,9 @@ def tallies(
     walk : str
         The kind that writes the text.
     blocks : int
-        Of each text.
+        Blocks of each text.
     seed : int
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------
@@ -149,9 +168,12 @@ def tallies(
         for block in range(blocks):
             after = text
             for name, kind in kinds.items():
+                # A block emits one token more than the depth of the accepted node.
                 drafted = _drafted(draft, kind, text, np.random.default_rng([seed, i, block]))
                 law = _law(target, kind, text, drafted)
                 tokens[name][i] += 1 + float(law.sum(axis=-1) @ np.array([0, *drafted.tree.depth]))
+
+                # One kind writes the text.
                 if name == walk:
                     u = np.asarray(np.random.default_rng([seed, i, block, 1]).random())
                     node, token = divmod(int(pick(law.reshape(-1), u)), law.shape[-1])
@@ -159,11 +181,15 @@ def tallies(
             text = after
             target.forget()
             draft.forget()
-    return {name: Tally(found, np.full(len(found), float(blocks))) for name, found in tokens.items()}
+    counts = np.full(len(prompts), float(blocks))
+    return {name: Tally(of_kind, counts) for name, of_kind in tokens.items()}
 
 
 def decoded(prompts: Sequence[list[int]], kind: Kind, length: int, seed: int) -> Tally:
-    """Tokens and target calls (prompts,) of the decode loop with trees of a kind, `length` tokens after each prompt."""
+    """Tokens and target calls (prompts,) of the decode loop with trees of a kind.
+
+    It writes `length` tokens after each prompt.
+    """
     runs = decode_batch(
         pair().target,
         pair().draft,
@@ -189,7 +215,13 @@ def laws_of(reader: Reader, text: tuple[int, ...], tree: TokenTree) -> Array:
     return np.stack([reader((*text, *_path(tree, row))) for row in range(len(tree.parents) + 1)])
 
 
-def _drafted(draft: Reader, kind: Kind, text: tuple[int, ...], rng: np.random.Generator) -> Drafted:
+def _drafted(
+    draft: Reader,
+    kind: Kind,
+    text: tuple[int, ...],
+    rng: np.random.Generator,
+) -> Drafted:
+    """A drawn tree of a kind after a text."""
     if kind.scheme == "beam":
         width, depth = kind.shape
         u = rng.random(trees.beam_uniforms(width, depth, pair().draft.vocab_size))
@@ -199,27 +231,28 @@ def _drafted(draft: Reader, kind: Kind, text: tuple[int, ...], rng: np.random.Ge
 
 
 def _law(target: Reader, kind: Kind, text: tuple[int, ...], drafted: Drafted) -> Array:
-    """Joint law (n+1, V) of the kept node and the token after it."""
+    """Joint law (n+1, V) of the accepted node and the token after it."""
     rule = tree_rule("tokenwise", kind.scheme)
-    told = step_argument(rule, kind.step)
-    law: Array = rule.transition(rule.prepare(laws_of(target, text, drafted.tree), drafted.q, drafted.tree, **told))
+    p = laws_of(target, text, drafted.tree)
+    plan = rule.prepare(p, drafted.q, drafted.tree, **step_argument(rule, kind.step))
+    law: Array = rule.transition(plan)
     return law
 
 
 def _path(tree: TokenTree, row: int) -> tuple[int, ...]:
     """Tokens from the root down to a row; row 0 is the root."""
-    found, node = list[int](), row - 1
+    tokens, node = list[int](), row - 1
     while node >= 0:
-        found.append(int(tree.tokens[node]))
+        tokens.append(int(tree.tokens[node]))
         node = int(tree.parents[node])
-    return tuple(reversed(found))
+    return tuple(reversed(tokens))
 
 
 def _law_of(logits: Tensor) -> Array:
     """Laws in float64, whose sums are 1."""
     law = probabilities(logits, PLAIN).double().numpy()
-    found: Array = law / law.sum(axis=-1, keepdims=True)
-    return found
+    normalised: Array = law / law.sum(axis=-1, keepdims=True)
+    return normalised
 
 
 def rows(texts: Texts, each: int) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""The draft that experiments on objectives start from, their corpus and their sizes, and what tuning adds; ranks."""
+"""Experiments on objectives: the draft that they start from, their corpus and sizes, and gains."""
 
 from __future__ import annotations
 
@@ -16,15 +16,22 @@ from real.papers.lab.tuning import Plan
 from real.studies.intervals import Estimate, bootstrap
 from specsim.types import Array
 
-UNDONE = Plan(steps=40, batch=8, window=128, rate=3e-3)  # of cross-entropy on the corpus: the draft's last stage undone
-DOCUMENTS = 200  # files of the corpus
+# Cross-entropy on the corpus, which undoes the draft's last stage.
+UNDONE = Plan(steps=40, batch=8, window=128, rate=3e-3)
+# Files of the corpus.
+DOCUMENTS = 200
 
 
 def plain(lab: Lab) -> Any:
-    """The draft that all start from: the bundled one, after cross-entropy on the corpus has undone its distillation."""
+    """The draft that all experiments start from.
+
+    It is the bundled one, after cross-entropy on the corpus has undone its distillation.
+    """
     lab.said("the draft's last stage undone")
-    learned = on.batches_of("corpus", training_texts(lab), corpus_of(lab), shorter(UNDONE, lab), lab.seed)
-    return on.tune(on.model("draft"), ("cross_entropy",), learned, shorter(UNDONE, lab), lab.seed)["cross_entropy"]
+    plan = shorter(UNDONE, lab)
+    batches = on.batches_of("corpus", training_texts(lab), corpus_of(lab), plan, lab.seed)
+    tuned = on.tune(on.model("draft"), ("cross_entropy",), batches, plan, lab.seed)
+    return tuned["cross_entropy"]
 
 
 def corpus_of(lab: Lab) -> Tensor:
@@ -33,29 +40,35 @@ def corpus_of(lab: Lab) -> Tensor:
 
 
 def shorter(plan: Plan, lab: Lab) -> Plan:
-    """In a trial two steps of small batches."""
+    """The plan, or in a trial two steps of small batches."""
     return plan if lab.share >= 0.1 else plan._replace(steps=2, batch=2, window=32)
 
 
 def judging(lab: Lab, part: Part, count: int) -> Texts:
-    """The first texts of a part at T = 1 whose prompts have the length that most have; in a trial they are shorter."""
-    told = texts(1.0).of(part)
-    lengths = [len(prompt) for prompt in told.prompts]
-    which = np.flatnonzero(np.array(lengths) == max(set(lengths), key=lengths.count))[: lab.texts(count, 2)]
-    tokens = told.tokens[which] if lab.share >= 0.1 else told.tokens[which, :32]
-    return Texts([told.prompts[i] for i in which], tokens, told.part[which], told.group[which])
+    """The first texts of a part at T = 1 whose prompts have the most common length.
+
+    In a trial the texts are shorter.
+    """
+    of_part = texts(1.0).of(part)
+    lengths = [len(prompt) for prompt in of_part.prompts]
+    most_common = max(set(lengths), key=lengths.count)
+    which = np.flatnonzero(np.array(lengths) == most_common)[: lab.texts(count, 2)]
+    tokens = of_part.tokens[which] if lab.share >= 0.1 else of_part.tokens[which, :32]
+    prompts = [of_part.prompts[i] for i in which]
+    return Texts(prompts, tokens, of_part.part[which], of_part.group[which])
 
 
-def added(told: Texts, new: Array, old: Array, level: float = 0.95) -> Estimate:
-    """The mean over texts of what the new adds, with an interval over prompts."""
-    sums, counts = by_prompt(told, new - old), by_prompt(told, np.ones(len(new)))
+def added(texts: Texts, new: Array, old: Array, level: float = 0.95) -> Estimate:
+    """The mean over texts of new values less old ones, with an interval over prompts."""
+    sums, counts = by_prompt(texts, new - old), by_prompt(texts, np.ones(len(new)))
     return bootstrap((sums, counts), lambda a, b: a.sum(-1) / b.sum(-1), level)
 
 
 def correlation(a: Array, b: Array) -> Array:
-    """Spearman's, along the last axis; 0 where one of them is constant."""
-    ranks = [stats.rankdata(w, axis=-1) for w in np.broadcast_arrays(a, b)]
-    ours, theirs = (w - w.mean(axis=-1, keepdims=True) for w in ranks)
-    size = np.sqrt((ours**2).sum(-1) * (theirs**2).sum(-1))
-    found: Array = np.divide((ours * theirs).sum(-1), size, out=np.zeros_like(size), where=size > 0)
-    return found
+    """Spearman's correlation along the last axis; 0 where one of the two is constant."""
+    ranks = [stats.rankdata(values, axis=-1) for values in np.broadcast_arrays(a, b)]
+    of_a, of_b = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
+    size = np.sqrt((of_a**2).sum(-1) * (of_b**2).sum(-1))
+    products = (of_a * of_b).sum(-1)
+    correlations: Array = np.divide(products, size, out=np.zeros_like(size), where=size > 0)
+    return correlations

@@ -1,6 +1,7 @@
-"""A small draft trained or tuned: by objectives of `specsim.objective`, on texts of the corpus, the target or itself.
+"""Tuning of a small draft by objectives of `specsim.objective`, on the corpus or models' texts.
 
-Objectives that are compared learn side by side: one pass of the target over a batch serves all of them.
+Objectives that are compared learn side by side: one pass of the target over a batch serves all of
+them.
 """
 
 from __future__ import annotations
@@ -29,18 +30,23 @@ from specsim.types import Array
 
 Source = Literal["corpus", "target", "draft", "mixed"]
 Optimizer = Literal["Muon and AdamW", "AdamW", "SGD"]
-FRESH = 8  # steps after which a draft writes anew what it learns from
-OPENING = 24  # tokens of the texts that it continues
+# Steps after which a draft writes anew the texts that it learns from.
+FRESH = 8
+# Tokens of the texts that it continues.
+OPENING = 24
+# Steps of linear warm-up.
 WARMUP = 4
 
 
 class Plan(NamedTuple):
-    """How long, on how much, and how fast."""
+    """Steps, sizes and rate of a tuning."""
 
     steps: int
-    batch: int  # windows a step
-    window: int  # tokens of each
-    rate: float  # highest, of `Optimizer`
+    # Windows a step, and tokens of each.
+    batch: int
+    window: int
+    # Highest learning rate.
+    rate: float
     optimizer: Optimizer = "Muon and AdamW"
 
 
@@ -60,15 +66,19 @@ def model(name: str) -> Any:
 
 @lru_cache(maxsize=2)
 def stream(documents: int) -> Tensor:
-    """So many files of the running Python's library, evenly spaced among those that nothing is held out from."""
+    """Tokens of this many files of the running Python's library, evenly spaced among the training files."""
     learned = corpus.split(corpus.stdlib_documents()).train
     names = sorted(learned)
-    some = {names[i]: learned[names[i]] for i in np.linspace(0, len(names) - 1, documents).astype(int)}
-    return torch.from_numpy(corpus.token_stream(pair().tokenizer, some))
+    spaced = np.linspace(0, len(names) - 1, documents).astype(int)
+    chosen = {names[i]: learned[names[i]] for i in spaced}
+    return torch.from_numpy(corpus.token_stream(pair().tokenizer, chosen))
 
 
 def joined(texts: Texts) -> Tensor:
-    """Prompts and texts as one tensor (n, prompt + length); ValueError for prompts of different lengths."""
+    """Prompts and texts as one tensor (n, prompt + length).
+
+    ValueError for prompts of different lengths.
+    """
     if len({len(prompt) for prompt in texts.prompts}) != 1:
         raise ValueError("prompts have different lengths; a batch has one")
     return torch.from_numpy(np.concatenate([np.array(texts.prompts), texts.tokens], axis=1))
@@ -78,8 +88,8 @@ def joined(texts: Texts) -> Tensor:
 def rows(texts: Texts) -> Rows:
     """The target's laws along texts, computed once for all drafts that are judged."""
     ids = joined(texts)
-    found = [_laws(model("target"), part, texts.tokens.shape[1]) for part in torch.split(ids, 8)]
-    return Rows(texts, ids, torch.cat(found))
+    parts = [_laws(model("target"), part, texts.tokens.shape[1]) for part in torch.split(ids, 8)]
+    return Rows(texts, ids, torch.cat(parts))
 
 
 @torch.no_grad()
@@ -87,12 +97,13 @@ def acceptance(draft: Any, on: Rows) -> Array:
     """Mean of sum min(p, q) (n,) over the positions of each text."""
     draft.eval()
     parts = zip(torch.split(on.ids, 8), torch.split(on.laws, 8), strict=True)
-    return torch.cat([overlap(p, _laws(draft, ids, p.shape[1])).mean(-1) for ids, p in parts]).double().numpy()
+    means = [overlap(p, _laws(draft, ids, p.shape[1])).mean(-1) for ids, p in parts]
+    return torch.cat(means).double().numpy()
 
 
 @torch.no_grad()
 def agreement(draft: Any, on: Rows) -> Array:
-    """How often (n,) both models hold the same token for the likeliest: acceptance at T = 0, along greedy texts."""
+    """How often (n,) the likeliest tokens of both models agree: acceptance at T = 0 on greedy texts."""
     return (laws(draft, on).argmax(-1) == on.laws.argmax(-1)).double().mean(-1).numpy()
 
 
@@ -104,12 +115,12 @@ def laws(draft: Any, on: Rows) -> Tensor:
 
 
 @torch.no_grad()
-def own(draft: Any, on: Rows) -> Array:
+def text_probabilities(draft: Any, on: Rows) -> Array:
     """The draft's probability of each token of the texts, (n, length), float64."""
     draft.eval()
     length = on.laws.shape[1]
-    found = [at(_laws(draft, ids, length), ids[:, -length:]) for ids in torch.split(on.ids, 8)]
-    return torch.cat(found).double().numpy()
+    parts = [at(_laws(draft, ids, length), ids[:, -length:]) for ids in torch.split(on.ids, 8)]
+    return torch.cat(parts).double().numpy()
 
 
 def tune(
@@ -118,7 +129,7 @@ def tune(
     batches: Callable[[Any, int], Tensor],
     plan: Plan,
     seed: int,
-    said: Callable[[str], None] = lambda words: None,
+    show_stage: Callable[[str], None] = lambda words: None,
 ) -> dict[str, Any]:
     """Tune a copy of a draft by each of the objectives, on the same batches.
 
@@ -127,16 +138,16 @@ def tune(
     start : causal language model
         The draft; not changed.
     objectives : sequence of str
-        Names of files of `specsim.objective`. `cross_entropy` learns the tokens of the batch; other sampled ones get a
-        token of the draft at each row.
+        Names of files of `specsim.objective`. `cross_entropy` learns the tokens of the batch; other
+        sampled ones get a token of the draft at each row.
     batches : callable
         Draft, step -> ids (batch, window); the draft is the first of those that are tuned.
     plan : Plan
         Steps and rates.
     seed : int
         Of sampled tokens.
-    said : callable
-        Told what runs.
+    show_stage : callable
+        Called with the stage, for progress.
 
     Returns
     -------
@@ -153,16 +164,24 @@ def tune(
     steppers = {name: _optimizers(draft, plan.optimizer) for name, draft in drafts.items()}
     rng = torch.Generator().manual_seed(seed)
     for step in range(plan.steps):
-        said(f"{', '.join(objectives)}: step {step + 1} of {plan.steps}")
+        # The batch, and the target's laws if an objective reads them.
+        show_stage(f"{', '.join(objectives)}: step {step + 1} of {plan.steps}")
         ids = batches(drafts[objectives[0]], step)
-        with torch.no_grad():
-            p = logits(model("target"), ids).softmax(-1) if set(objectives) != {"cross_entropy"} else None
+        p = None
+        if set(objectives) != {"cross_entropy"}:
+            with torch.no_grad():
+                p = logits(model("target"), ids).softmax(-1)
+
         for name, draft in drafts.items():
+            # Tokens that the objective learns: those of the batch, or drawn ones.
             log_q = logits(draft, ids).log_softmax(-1)
             tokens = ids[:, 1:].flatten() if name == "cross_entropy" else None
             if tokens is None and losses[name].SAMPLED:
                 tokens = torch.multinomial(log_q.detach().exp(), 1, generator=rng)[:, 0]
-            loss = losses[name].loss(log_q.detach().exp() if p is None else p, log_q, tokens).mean()
+
+            # A step.
+            laws = log_q.detach().exp() if p is None else p
+            loss = losses[name].loss(laws, log_q, tokens).mean()
             if not torch.isfinite(loss):
                 raise ValueError(f"the loss {name} is {loss.item()} at step {step}")
             loss.backward()
@@ -176,16 +195,16 @@ def batches_of(source: Source, texts: Texts, ids: Tensor, plan: Plan, seed: int)
     Parameters
     ----------
     source : str
-        "corpus"; "target", texts that it wrote; "draft", what the draft writes, anew every `FRESH` steps; "mixed", the
-        latter two in halves.
+        "corpus"; "target", texts that it wrote; "draft", texts that the draft writes anew every
+        `FRESH` steps; "mixed", the latter two in halves.
     texts : Texts
-        Those that the target wrote.
+        Texts that the target wrote.
     ids : Tensor
         The corpus.
     plan : Plan
         Sizes of a batch.
     seed : int
-        Of the choice.
+        Seed of the choice.
 
     Returns
     -------
@@ -197,33 +216,42 @@ def batches_of(source: Source, texts: Texts, ids: Tensor, plan: Plan, seed: int)
     ValueError
         An unknown source, or texts shorter than a window.
     """
-    told = joined(texts)
-    if told.shape[1] < plan.window:
-        raise ValueError(f"texts of {told.shape[1]} tokens do not fill a window of {plan.window}")
-    wrote: list[Tensor] = []
+    text_ids = joined(texts)
+    if text_ids.shape[1] < plan.window:
+        raise ValueError(f"texts of {text_ids.shape[1]} tokens do not fill a window of {plan.window}")
+    # Batches that the draft wrote last.
+    by_draft_batches: list[Tensor] = []
 
     def by_target(step: int) -> Tensor:
+        """Random windows of the target's texts."""
         rng = np.random.default_rng([seed, 1, step])
-        first = rng.integers(told.shape[1] - plan.window + 1, size=plan.batch)
-        chosen = rng.integers(len(told), size=plan.batch)
-        return torch.stack([told[i, k : k + plan.window] for i, k in zip(chosen, first, strict=True)])
+        first = rng.integers(text_ids.shape[1] - plan.window + 1, size=plan.batch)
+        chosen = rng.integers(len(text_ids), size=plan.batch)
+        places = zip(chosen, first, strict=True)
+        return torch.stack([text_ids[i, k : k + plan.window] for i, k in places])
 
     def by_draft(draft: Any, step: int) -> Tensor:
+        """Texts of the draft after openings of the target's, written anew every `FRESH` steps."""
         if step % FRESH == 0:
             rng = np.random.default_rng([seed, 2, step])
-            opened = told[torch.from_numpy(rng.integers(len(told), size=FRESH * plan.batch)), :OPENING]
+            chosen = torch.from_numpy(rng.integers(len(text_ids), size=FRESH * plan.batch))
             draft.eval()
-            wrote[:] = torch.split(write(draft, opened, plan.window, seed=seed + step), plan.batch)
+            written = write(draft, text_ids[chosen, :OPENING], plan.window, seed=seed + step)
+            by_draft_batches[:] = torch.split(written, plan.batch)
             draft.train()
-        return wrote[step % FRESH]
+        return by_draft_batches[step % FRESH]
 
+    def mixed(draft: Any, step: int) -> Tensor:
+        """Half a batch of the draft's texts, and half a batch of the target's."""
+        half = plan.batch // 2
+        return torch.cat([by_draft(draft, step)[:half], by_target(step)[half:]])
+
+    # One function for each source.
     makers: Mapping[str, Callable[[Any, int], Tensor]] = {
         "corpus": lambda draft, step: batch_at(ids, step, plan.batch, plan.window, seed),
         "target": lambda draft, step: by_target(step),
         "draft": by_draft,
-        "mixed": lambda draft, step: torch.cat(
-            [by_draft(draft, step)[: plan.batch // 2], by_target(step)[plan.batch // 2 :]]
-        ),
+        "mixed": mixed,
     }
     if source not in makers:
         raise unknown("source", source, makers, "sources")
@@ -231,6 +259,7 @@ def batches_of(source: Source, texts: Texts, ids: Tensor, plan: Plan, seed: int)
 
 
 def _optimizers(draft: Any, kind: Optimizer) -> list[torch.optim.Optimizer]:
+    """The optimizers of a draft, of this kind."""
     if kind == "SGD":
         return [torch.optim.SGD([{"params": list(draft.parameters()), "scale": 1.0}], lr=1.0)]
     if kind == "AdamW":
@@ -242,20 +271,20 @@ def _optimizers(draft: Any, kind: Optimizer) -> list[torch.optim.Optimizer]:
 def _step(draft: Any, steppers: Sequence[torch.optim.Optimizer], rate: float) -> None:
     """One step of all its optimizers, with gradients of norm 1 at most."""
     torch.nn.utils.clip_grad_norm_(draft.parameters(), 1.0)
-    for each in steppers:
-        for group in each.param_groups:
+    for stepper in steppers:
+        for group in stepper.param_groups:
             group["lr"] = rate * group["scale"]
-        each.step()
-        each.zero_grad()
+        stepper.step()
+        stepper.zero_grad()
 
 
 def logits(any_model: Any, ids: Tensor) -> Tensor:
-    """Of the token after every position but the last, as rows (n, V)."""
-    found: Tensor = any_model(ids[:, :-1], use_cache=False).logits
-    return found.flatten(0, 1).float()
+    """Logits of the token after every position but the last, as rows (n, V)."""
+    all_logits: Tensor = any_model(ids[:, :-1], use_cache=False).logits
+    return all_logits.flatten(0, 1).float()
 
 
 def _laws(any_model: Any, ids: Tensor, length: int) -> Tensor:
     """Laws (n, length, V) of the last `length` tokens."""
-    found: Tensor = any_model(ids[:, :-1], use_cache=False).logits
-    return found[:, -length:].float().softmax(-1)
+    all_logits: Tensor = any_model(ids[:, :-1], use_cache=False).logits
+    return all_logits[:, -length:].float().softmax(-1)

@@ -1,6 +1,6 @@
-"""Any-subset without a judge: every draft is kept. One by one with one slot; with more, what judging is there for.
+"""Any-subset decoding without verification: every draft is accepted.
 
-Law.         The places of a round are independent given what is decoded: with `slots=1` the model's law, else another.
+Law.         The places of a round are independent given the decoded ones: with `slots=1` the model's law, else another.
 Cost.        One pass a round.
 """
 
@@ -22,7 +22,7 @@ start, ask, uniforms = any_subset.start, any_subset.ask, any_subset.uniforms
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
-    """Draw the drafts of a round, and call them decoded."""
+    """Draw the drafts of a round, and mark them as decoded."""
     after = any_subset.advance(state, rows, rule, u)
     filled = np.minimum(state.filled + state.slots, state.text.shape[-1])
     return after._replace(filled=filled, laws=None)

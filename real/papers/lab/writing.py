@@ -1,4 +1,4 @@
-"""The bundled pair, what its target writes, and files of tokens that only its weights can have written."""
+"""The bundled pair, texts that its target writes, and files of them with the hash of their recipe."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ def target_digest(folder: Path = TINY / "target") -> str:
 
 
 def written(prompts: Sequence[list[int]], length: int, temperature: float, seed: int, first: int = 0) -> Array:
-    """Texts (n, length) of the bundled target after these prompts, in one batch; an end token ends none of them.
+    """Texts (n, length) of the bundled target after these prompts, in one batch.
 
-    Text i has the uniforms of key `first` + i: which batch it is written in does not matter, but for near ties.
+    An end token ends none of them. Text i has the uniforms of key `first` + i, so that it is the
+    same in any batch, but for near ties.
     """
-    made = decode_batch(
+    decoded = decode_batch(
         pair().target,
         None,
         prompts,
@@ -50,16 +51,19 @@ def written(prompts: Sequence[list[int]], length: int, temperature: float, seed:
         uniforms=[keyed(seed, first + i) for i in range(len(prompts))],
         warping=Warping(temperature),
     )
-    return np.array([one.tokens for one in made])
+    return np.array([text.tokens for text in decoded])
 
 
 def cache() -> Path:
-    """Where texts are kept that a machine writes once for all runs."""
+    """The folder of texts that a machine writes once for all runs."""
     return platformdirs.user_cache_path("specsim")
 
 
 def keep(path: Path, made_by: dict[str, Any], **arrays: Array) -> None:
-    """Write tokens as 16-bit numbers with the hash of their recipe, whole or not at all."""
+    """Write tokens as 16-bit numbers with the hash of their recipe.
+
+    A write that fails leaves no file behind.
+    """
     held = {name: np.ascontiguousarray(values, dtype=np.uint16) for name, values in arrays.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, safetensors.numpy.save({**held, "recipe": _code(made_by)}))
@@ -73,14 +77,15 @@ def read(path: Path, made_by: dict[str, Any], remedy: str) -> dict[str, Array]:
     path : Path
         The file.
     made_by : dict
-        The recipe that has to have made it: weights of the writer, prompts, seed, temperature, sizes.
+        The recipe that has to have made it: weights of the writer, prompts, seed, temperature,
+        sizes.
     remedy : str
-        What the error tells to do.
+        Remedy that the error names.
 
     Returns
     -------
     dict of str to array
-        As they were kept.
+        The arrays of `keep`.
 
     Raises
     ------
@@ -100,4 +105,5 @@ def read(path: Path, made_by: dict[str, Any], remedy: str) -> dict[str, Array]:
 
 
 def _code(made_by: dict[str, Any]) -> Array:
+    """The hash of a recipe as an array of bytes, which a file can hold."""
     return np.frombuffer(fingerprint(made_by).encode(), dtype=np.uint8)

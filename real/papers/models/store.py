@@ -14,17 +14,17 @@ WEIGHTS = Path(__file__).parent / "weights"
 
 
 def path_of(name: str) -> Path:
-    """Where the weights of a model are."""
+    """The path of a model's weights."""
     return shipped.path_of(WEIGHTS, name)
 
 
 def remedy(name: str) -> str:
-    """What to do where the weights of a model are missing, or others than they should be."""
+    """The remedy, for a message, where a model's weights are missing or not those of its recipe."""
     return f"`specsim-real train-images {name}` makes them anew"
 
 
 def save(name: str, module: nn.Module, recipe: dict[str, Any]) -> None:
-    """Write a module's weights whole, or not at all."""
+    """Write a module's weights; a write that fails leaves no file behind."""
     shipped.save(WEIGHTS, name, module, recipe)
 
 

@@ -1,7 +1,7 @@
 """Systems of the literature on trained models: one file each; the folder is the registry.
 
-`real.papers.lab.contract` states what such a file has; the other files of that folder run it, keep and show what it
-finds.
+`real.papers.lab.contract` states what such a file has; the other files of that folder run it, keep
+and show what it finds.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ def names() -> list[str]:
 
 
 def find(name: str) -> System:
-    """A system by the name of its file; ValueError for one that is not there, or that lacks what the contract asks."""
+    """A system by the name of its file.
+
+    ValueError for one that is not there, or that lacks what the contract asks.
+    """
     known = names()
     if name not in known:
         raise unknown("system", name, known)
     system = importlib.import_module(f"{__name__}.{name}")
-    from real.papers.lab.contract import flaw  # here: a command's help loads no NumPy
+    # Here: a command's help loads no NumPy.
+    from real.papers.lab.contract import flaw
 
     wrong = flaw(vars(system))
     if wrong:

@@ -1,7 +1,8 @@
-"""ASSD on digits: one network drafts several pixels at once and judges them in a second pass, whatever the order.
+"""ASSD on digits: a network drafts several pixels in any order and judges them in a second pass.
 
-A tenth of an image's pixels is given, at random places; the other ones are filled by `specsim.process.any_subset`.
-Pixels are easier than words: most of an image's border is dark whatever is drawn in it.
+A tenth of an image's pixels is given, at random places; the other ones are filled by
+`specsim.process.any_subset`. Pixels are easier than words: most of an image's border is dark
+whatever is drawn in it.
 """
 
 from __future__ import annotations
@@ -53,12 +54,15 @@ FORMS = {"published": False, "bonus": True}
 class Prompts(NamedTuple):
     """Held-out images of which some pixels are given."""
 
-    labels: Tensor  # (b,)
-    pixels: Tensor  # (b, 64)
-    given: Tensor  # (b, 64), bool
+    # Digits (b,).
+    labels: Tensor
+    # Shape (b, 64).
+    pixels: Tensor
+    # Which pixels are given, (b, 64), bool.
+    given: Tensor
 
     def mappings(self) -> list[dict[int, int]]:
-        """What is given, place by place."""
+        """The given pixels of each image, by place."""
         pairs = zip(self.given, self.pixels, strict=True)
         return [{p: int(row[p]) for p in where.nonzero()[:, 0].tolist()} for where, row in pairs]
 
@@ -68,23 +72,25 @@ class Prompts(NamedTuple):
 
 
 def prompts(count: int, seed: int) -> Prompts:
-    """The first of the held-out images, and what is given of them."""
+    """The first of the held-out images, and which of their pixels are given."""
     images, drawn = digits().held_out(), torch.Generator().manual_seed(seed)
-    given = torch.rand(HELD_OUT, PIXELS, generator=drawn) < any_order.GIVEN
-    return Prompts(images.labels[:count], images.images[:count], given[:count])
+    known = torch.rand(HELD_OUT, PIXELS, generator=drawn) < any_order.GIVEN
+    return Prompts(images.labels[:count], images.images[:count], known[:count])
 
 
 def run(lab: Lab) -> Record:
-    """Passes of every form at every k, and what the images filled are worth under the network."""
+    """Passes of every form at every k, and the energy of the filled images under the network."""
     model, asked = any_order.model("any_order"), prompts(lab.texts(HELD_OUT), lab.seed)
     rows, tokens = any_order.oracle(model, asked.labels, asked.given), asked.tokens()
 
     def filled(process: ModuleType, slots: int, bonus: bool = False) -> tuple[Tensor, Array]:
+        """Filled images and their passes."""
         params = {"slots": slots, "bonus": bonus, "given": asked.mappings()}
         batch, draw = len(tokens), keyed(lab.seed, len(tokens))
-        found = fill(process, rows, length=PIXELS, vocab=LEVELS, batch=batch, params=params, draw=draw)
-        return found.tokens, found.passes
+        result = fill(process, rows, length=PIXELS, vocab=LEVELS, batch=batch, params=params, draw=draw)
+        return result.tokens, result.passes
 
+    # Images filled one pixel at a time, with which all others are compared.
     lab.said("one by one")
     plain, surprise = worth(model, asked, filled(unjudged, 1)[0])
     measured = {
@@ -92,6 +98,8 @@ def run(lab: Lab) -> Record:
         "energy, one by one": jacobi.mean(plain),
         "energy less entropy, one by one": jacobi.mean(surprise),
     }
+
+    # Rounds of k drafts, in both forms and without a judge.
     most = -np.inf
     for k in KS:
         lab.said(f"k = {k}")
@@ -112,6 +120,8 @@ def run(lab: Lab) -> Record:
             f"energy over one by one, k = {k}, not judged": jacobi.mean(energy - plain),
             f"energy less entropy, k = {k}, not judged": jacobi.mean(surprise),
         }
+
+    # Limits that the claim states.
     measured["passes less tokens, the most of any image"] = Estimate(most, most, most)
     gap = first_rank_gap(model, asked, lab.seed)
     measured["first place's law, draft against density, the largest difference"] = Estimate(gap, gap, gap)
@@ -119,34 +129,35 @@ def run(lab: Lab) -> Record:
 
 
 def verdict(record: Record) -> Verdict:
-    """What TEST says; images that take more passes than tokens, or another law, contradict the claim."""
-    found = record.measured
-    passes, energy = found[HEADLINE], found["energy over one by one, k = 10, published"]
-    most = found["passes less tokens, the most of any image"].value
-    gains = {k: found[f"passes a token, k = {k}, bonus less published"] for k in KS}
+    """The outcome of TEST; images with more passes than tokens, or another law, contradict the claim."""
+    measured = record.measured
+    passes, energy = measured[HEADLINE], measured["energy over one by one, k = 10, published"]
+    most = measured["passes less tokens, the most of any image"].value
+    gains = {k: measured[f"passes a token, k = {k}, bonus less published"] for k in KS}
     if most > 0 or passes.low > 1 or energy.low > 0.06 or energy.high < -0.06:
         return "contradicts"
     holds = (
         passes.high < 0.6,
         energy.low > -0.06 and energy.high < 0.06,
-        found["energy over one by one, k = 10, not judged"].low > 0.3,
+        measured["energy over one by one, k = 10, not judged"].low > 0.3,
         gains[2].high < 0 and gains[5].high < 0 and all(gain.low <= 0 for gain in gains.values()),
-        found["first place's law, draft against density, the largest difference"].value <= 1e-6,
+        measured["first place's law, draft against density, the largest difference"].value <= 1e-6,
     )
     return "shows" if all(holds) else "does not show"
 
 
 def worth(model: Any, asked: Prompts, text: Tensor) -> tuple[Array, Array]:
-    """Mean over the pixels filled, of each image (b,): -log p, in nats, and that less the entropy of its law.
+    """Means over each image's filled pixels (b,): -log p in nats, and -log p less the law's entropy.
 
-    The second is 0 on average for whatever the network's own law draws: it needs no other images to be compared with.
+    The second is 0 on average for images that are drawn from the network's law: no other images are
+    needed beside it.
     """
     with torch.no_grad():
         logs = any_order.along(model, asked.labels, text, asked.given).double().log_softmax(-1)
-    told = -logs.gather(-1, text[..., None])[..., 0]
+    surprisal = -logs.gather(-1, text[..., None])[..., 0]
     entropy = -(logs.exp() * logs).sum(-1)
     filled = ~asked.given
-    energy, surprise = ((one * filled).sum(1) / filled.sum(1) for one in (told, told - entropy))
+    energy, surprise = ((values * filled).sum(1) / filled.sum(1) for values in (surprisal, surprisal - entropy))
     return energy.numpy(), surprise.numpy()
 
 
@@ -154,10 +165,11 @@ def first_rank_gap(model: Any, asked: Prompts, seed: int, slots: int = 10) -> fl
     """The largest difference between the two laws of a round's first place, any share of the image decoded."""
     drawn = torch.Generator().manual_seed(seed)
     count = len(asked.labels)
-    given = torch.rand(count, PIXELS, generator=drawn) < torch.rand(count, 1, generator=drawn)
-    given[:, -2:] = False  # with one place left there is no second pass
-    rows, texts = any_order.oracle(model, asked.labels, given), torch.arange(count)
-    known = asked._replace(given=given).mappings()
+    is_known = torch.rand(count, PIXELS, generator=drawn) < torch.rand(count, 1, generator=drawn)
+    # With one place left there is no second pass.
+    is_known[:, -2:] = False
+    rows, texts = any_order.oracle(model, asked.labels, is_known), torch.arange(count)
+    known = asked._replace(given=is_known).mappings()
     state = any_subset.start(PIXELS, count, slots=slots, given=known)
     first = _tensors(any_subset.ask(state))
     u = torch.rand(count, slots, generator=drawn, dtype=torch.float64)
@@ -167,7 +179,7 @@ def first_rank_gap(model: Any, asked: Prompts, seed: int, slots: int = 10) -> fl
 
 
 def on_table() -> dict[str, float]:
-    """Bias and passes on a binary table: sums over everything that can happen."""
+    """Bias and passes on a binary table: sums over all outcomes."""
     out, laws = {}, jacobi.table(2, 3, 3)
     for form, bonus in FORMS.items():
         bias, passes = jacobi.on_table(laws, 3, any_subset, slots=2, bonus=bonus)
@@ -178,5 +190,6 @@ def on_table() -> dict[str, float]:
 
 
 def _tensors(asked: Asked) -> Asked:
+    """A process's questions as tensors."""
     tokens, places, seen = (torch.as_tensor(part) for part in asked[:3])
     return Asked(tokens, places, seen, asked.model)

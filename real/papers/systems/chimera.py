@@ -8,7 +8,7 @@ from real.decode.given_text import Along
 from real.decode.proposer import Drafter
 from real.draft import heads, trigram
 from real.papers.lab.contract import Lab, Record, Verdict
-from real.papers.lab.drafters import trained
+from real.papers.lab.drafter_training import trained
 from real.papers.lab.offsets import acceptance, difference
 from real.papers.lab.text_lab import along, decoded, expected, gain, tau
 from real.papers.lab.texts import Texts, texts
@@ -37,12 +37,14 @@ HEADLINE = "acceptance of draft 4, Chimera less heads"
 MODELS = ("draft/trigram", "draft/heads")
 
 GAMMA, TEXTS, PROMPTS, LENGTH = 4, 128, 32, 64
-ABLATED, SEEDS, STEPS = 64, 2, 150  # texts, and what every variant is trained with
+# Texts, seeds and steps of every variant.
+ABLATED, SEEDS, STEPS = 64, 2, 150
 GROWS = "growth of the difference from draft 1 to draft 4"
 
 
 def run(lab: Lab) -> Record:
-    """Acceptance by offset of both, tau told and found."""
+    """Acceptance of both by offset, and tau expected and decoded."""
+    # Both drafters along the test texts.
     target = pair().target
     both = {
         "Chimera": trigram.drafting(trigram.shipped(), target),
@@ -61,19 +63,24 @@ def run(lab: Lab) -> Record:
         found[name] = along(drafter, told, GAMMA, 1.0)
         for k, one in enumerate(acceptance(told, found[name]), 1):
             measured[f"acceptance of draft {k}, {name}"] = one
+
+    # Chimera less heads.
     for k in range(GAMMA):
         measured[_less(k + 1)] = difference(told, found["Chimera"], found["heads"], k)
     measured[GROWS] = difference(told, found["Chimera"], found["heads"], GAMMA - 1, 0)
     calls = {name: expected(told, one, GAMMA) for name, one in found.items()}
     predicted |= {f"tokens a block of {GAMMA}, {name}, along the texts": tau(one) for name, one in calls.items()}
     predicted[f"gain in tokens a block of {GAMMA}, along the texts"] = gain(calls["Chimera"], calls["heads"])
+
+    # Texts of the decode loop, and variants of Chimera.
     measured |= _written(lab, both)
     parts = ablated(lab)
     return Record(exact | parts.exact, measured | parts.measured, predicted | parts.predicted)
 
 
 def ablated(lab: Lab) -> Record:
-    """What its parts are worth: each variant trained anew in as many steps, with as many parameters and seeds."""
+    """The worth of its parts: each variant is trained anew, with the same steps, parameters and seeds."""
+    # Every variant along the test texts, which are repeated for each seed.
     some = texts(1.0).of("test", lab.texts(ABLATED, 2))
     seeds, steps = lab.texts(SEEDS, 1), max(2, round(STEPS * min(1.0, lab.share)))
     told = Texts(some.prompts * seeds, *(np.concatenate([part] * seeds) for part in some[1:]))
@@ -91,6 +98,8 @@ def ablated(lab: Lab) -> Record:
             out.exact[f"parameters, {variant}"] = float(sum(w.numel() for w in net.parameters()))
         for k, one in enumerate(acceptance(told, found[variant]), 1):
             out.measured[f"acceptance of draft {k}, {variant}, of {steps} steps"] = one
+
+    # The whole less each variant.
     for variant in list(trigram.VARIANTS)[1:]:
         for k in range(GAMMA):
             added = difference(told, found["whole"], found[variant], k)
@@ -101,10 +110,11 @@ def ablated(lab: Lab) -> Record:
 
 
 def _nothing(words: str) -> None:
-    """Steps of training are not told."""
+    """Show no steps of training."""
 
 
 def _less(k: int) -> str:
+    """The name of the difference at draft k."""
     return f"acceptance of draft {k}, Chimera less heads"
 
 

@@ -1,4 +1,7 @@
-"""DISCO: a classifier decides after each draft whether there is to be another; beside it, everything that also may."""
+"""DISCO: a classifier decides after each draft whether there is to be another.
+
+Other rules that may stop drafting are measured beside it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,8 @@ TEST = (
     "test prompts; with acceptances shuffled, of which signals say nothing, it does not."
 )
 GAMMA, STEPS, BINS, REACH = 10, 500, 3, 8
-RATIOS = (0.05, 0.1, 0.2)  # of a draft step to a target step, whose cost does not depend on the tokens it verifies
+# Cost of a draft step over a target step, which costs the same for any number of tokens.
+RATIOS = (0.05, 0.1, 0.2)
 CAPS, THRESHOLDS = (2, 3, 4, 6, 8, 10), tuple(np.arange(0.02, 0.96, 0.04).round(2).tolist())
 PRODUCT, EACH, STATIC = "product of the network's chances", "the network's chance alone, as published", "static"
 
@@ -53,7 +57,8 @@ def gained(name: str, temperature: float, cost: str = "0.1") -> str:
 HEADLINE = gained(PRODUCT, 1.0)
 NOTHING = f"{HEADLINE}, acceptances shuffled"
 DECODED = f"{HEADLINE}, in the decode loop"
-MODELS = ()  # the pair is not of the shipped weights of images
+# The bundled pair is not among the weights of systems.
+MODELS = ()
 
 
 class Parts(NamedTuple):
@@ -73,7 +78,7 @@ class Setting(NamedTuple):
 
 
 def run(lab: Lab) -> Record:
-    """Every family at every cost, tuned on validation and told on test; the control; two of them in the decode loop."""
+    """Gains of every family at every cost, tuned on validation texts; controls; the decode loop."""
     exact: dict[str, float] = {}
     measured: dict[str, Estimate] = {}
     predicted: dict[str, Estimate] = {}
@@ -83,6 +88,8 @@ def run(lab: Lab) -> Record:
         layers = {own: _network(lab, parts.calibration, own) for own in (False, True)}
         families = _families(layers, whole=lab.share >= 0.1)
         tried = {name: lengths_of(parts.validation, family) for name, family in families.items()}
+
+        # Each cost: the settings that are best on validation texts, on test texts.
         for cost, times in _costs(lab).items():
             lab.said(f"T = {temperature:g}, {cost}")
             chosen = {name: tuned(parts.validation, drafts, times) for name, drafts in tried.items()}
@@ -93,6 +100,8 @@ def run(lab: Lab) -> Record:
             measured[gained("clairvoyant (a bound)", temperature, cost)] = _bound(parts.test, chosen[STATIC], times)
             if temperature == 1 and cost == "0.1":
                 measured[DECODED] = _decoded(lab, chosen, times)
+
+        # A bound on policies of the network's score, rankings, and the control.
         for ratio in _ratios(lab):
             best = _binned(parts.test, layers[False], ratio)
             name = gained(f"best policy of {BINS} bins of the network's chance", temperature, f"{ratio:g}")
@@ -104,6 +113,7 @@ def run(lab: Lab) -> Record:
 
 
 def _part(lab: Lab, temperature: float, part: Any) -> Rollouts:
+    """Blocks of a part's texts; in a trial the texts are shorter."""
     whole = texts(temperature).of(part)
     some = whole.of(part, lab.texts(len(whole.tokens)))
     length = max(4 * GAMMA, round(whole.tokens.shape[1] * min(1.0, 4 * lab.share)))
@@ -111,13 +121,15 @@ def _part(lab: Lab, temperature: float, part: Any) -> Rollouts:
 
 
 def _network(lab: Lab, part: Rollouts, own: bool) -> Any:
+    """A network that is trained on blocks; in a trial with fewer steps."""
     return on.trained(part, own=own, steps=max(20, round(STEPS * min(1.0, 4 * lab.share))), seed=lab.seed)
 
 
 def _families(layers: dict[bool, Any], whole: bool = True) -> dict[str, list[Setting]]:
-    """What is tuned, by family: every threshold, or a few of them, with every cap."""
+    """The settings to try, by family: every threshold, or a few of them, with every cap."""
 
     def thresholds(name: str, threshold: str, **params: Any) -> list[Setting]:
+        """Settings of a controller with a threshold."""
         tried = THRESHOLDS if whole else THRESHOLDS[::6]
         return [Setting(name, {threshold: value, **params}, most) for value in tried for most in CAPS]
 
@@ -135,12 +147,12 @@ def _families(layers: dict[bool, Any], whole: bool = True) -> dict[str, list[Set
 
 
 def _ratios(lab: Lab) -> tuple[float, ...]:
-    """Of a draft step to a target step; in a trial that of TEST."""
+    """Costs of a draft step over a target step; in a trial that of TEST alone."""
     return RATIOS if lab.share >= 0.1 else RATIOS[1:2]
 
 
 def _costs(lab: Lab) -> dict[str, Array]:
-    """Time of a cycle of g = 0 .. GAMMA drafts over a plain step, by what is assumed or measured."""
+    """Time of a cycle of g = 0 .. GAMMA drafts over a plain step, by assumed or measured cost."""
     drafts = np.arange(GAMMA + 1)
     found = {f"{ratio:g}": 1 + ratio * drafts for ratio in _ratios(lab)}
     for kind, words in SAID.items():
@@ -150,7 +162,7 @@ def _costs(lab: Lab) -> dict[str, Array]:
 
 
 def lengths(part: Rollouts, setting: Setting) -> Array:
-    """Drafts (n, s) of each block under a controller; one that learns meets the blocks of a text in turn."""
+    """Drafts (n, s) of each block under a controller; one that learns sees the blocks in turn."""
     learns = setting.name in ("heuristic", "roc")
     kept = _kept(part) if learns else None
     found = block_lengths(setting.name, part.signals, params=setting.params, kept=kept)
@@ -158,25 +170,26 @@ def lengths(part: Rollouts, setting: Setting) -> Array:
 
 
 def _kept(part: Rollouts) -> Array:
-    """Drafts (n, s) that whole blocks would keep: coins, the same for all."""
+    """Drafts (n, s) that whole blocks accept, drawn with the same random numbers for all settings."""
     coins = np.random.default_rng(0).random(part.accept.shape)
     return np.cumprod(coins < part.accept, axis=-1).sum(-1)
 
 
 def totals(part: Rollouts, drafts: Array, times: Array) -> tuple[Array, Array]:
-    """Tokens and time (prompts,) of blocks with so many drafts (n, s); coins are integrated out."""
+    """Expected tokens, and time (prompts,), of blocks with these numbers of drafts (n, s)."""
     survival = np.cumprod(part.accept, axis=-1)
     tokens = 1 + np.where(np.arange(GAMMA) < drafts[..., None], survival, 0).sum(-1)
-    told = Texts([], part.accept, part.group, part.group)  # of which the prompts' numbers are read
+    told = Texts([], part.accept, part.group, part.group)
     return by_prompt(told, tokens.sum(-1)), by_prompt(told, times[drafts].sum(-1))
 
 
 def lengths_of(part: Rollouts, family: Sequence[Setting]) -> list[tuple[Setting, Array]]:
-    """Every setting with its lengths; those that differ in the cap alone are told from one run."""
+    """Every setting with its lengths; settings that differ in the cap alone share one run."""
     found: list[tuple[Setting, Array]] = []
     known: dict[str, Array] = {}
     for setting in family:
-        key = repr([value for name, value in setting.params.items() if name != "weights"])  # which a family shares
+        # Weights are the same for a whole family.
+        key = repr([value for name, value in setting.params.items() if name != "weights"])
         if key not in known:
             known[key] = lengths(part, setting._replace(most=GAMMA))
         found.append((setting, np.minimum(known[key], setting.most)))
@@ -193,16 +206,17 @@ def tuned(part: Rollouts, tried: Sequence[tuple[Setting, Array]], times: Array) 
 
 
 def gain(part: Rollouts, new: Setting, old: Setting, times: Array) -> Estimate:
-    """By which share the new setting is faster, paired by prompt."""
+    """Speed of the new setting over the old one, less 1, paired by prompt."""
     return _gain(totals(part, lengths(part, new), times), totals(part, lengths(part, old), times))
 
 
 def _gain(new: tuple[Array, Array], old: tuple[Array, Array]) -> Estimate:
+    """The gain from tokens and times of both settings."""
     return bootstrap((*new, *old), lambda a, b, c, d: (a.sum(-1) / b.sum(-1)) / (c.sum(-1) / d.sum(-1)) - 1)
 
 
 def _bound(part: Rollouts, static: Setting, times: Array) -> Estimate:
-    """What stopping before the first refusal would gain: blocks of as many drafts as are kept."""
+    """The gain of blocks that stop just before the first refusal, which no controller exceeds."""
     survival = np.cumprod(part.accept, axis=-1)
     chance = -np.diff(
         np.concatenate([np.ones((*survival.shape[:-1], 1)), survival, 0 * survival[..., :1]], -1), axis=-1
@@ -213,7 +227,7 @@ def _bound(part: Rollouts, static: Setting, times: Array) -> Estimate:
 
 
 def _control(lab: Lab, parts: Parts) -> Estimate:
-    """The same with acceptances that signals say nothing of."""
+    """The gain on blocks whose acceptances do not depend on the signals."""
     lab.said("acceptances shuffled")
     mixed = Parts(*(on.shuffled(part, lab.seed + i) for i, part in enumerate(parts)))
     times = 1 + RATIOS[1] * np.arange(GAMMA + 1)
@@ -225,7 +239,8 @@ def _control(lab: Lab, parts: Parts) -> Estimate:
 
 
 def _binned(part: Rollouts, layers: Any, ratio: float) -> float:
-    """What the best policy of binned chances gains on the best static length, bins being a Markov chain (T25)."""
+    """Gain of the best policy of binned scores, a Markov chain (T25), over the best static length."""
+    # Probabilities (depth, bin before, bin, accepted).
     score, weight = network(part.signals, layers), on.reached(part.accept)
     edges = np.quantile(score, np.arange(1, BINS) / BINS)
     bins: Array = np.searchsorted(edges, score)
@@ -241,7 +256,7 @@ def _binned(part: Rollouts, layers: Any, ratio: float) -> float:
 
 
 def _rankings(part: Rollouts, layers: dict[bool, Any], temperature: float) -> dict[str, float]:
-    """AUC of each signal for the fate of drafts that were reached."""
+    """AUC of each signal for the acceptance of drafts that are reached."""
     scores = {
         "the network": network(part.signals, layers[False]),
         "the network that reads the own probability": network(part.signals, layers[True]),
@@ -252,7 +267,8 @@ def _rankings(part: Rollouts, layers: dict[bool, Any], temperature: float) -> di
 
 
 def _decoded(lab: Lab, chosen: Mapping[str, Setting], times: Array) -> Estimate:
-    """The product and the best static length in the decode loop, on the test prompts: tokens and drafts are counted."""
+    """The gain of the product over the best static length in the decode loop, on the test prompts."""
+    # Tokens and time of each, by the drafts of its blocks.
     whole = texts(1.0).of("test")
     some = whole.of("test", lab.texts(len(whole.tokens)))
     found = []

@@ -1,4 +1,4 @@
-"""What a draft is distilled by, and on whose texts: divergences and sources, at equal numbers of target passes."""
+"""Distillation of a draft: divergences and sources of texts, at equal numbers of target passes."""
 
 from __future__ import annotations
 
@@ -52,9 +52,12 @@ SEEDS = 3
 DIVERGENCES = ("fkl", "rkl", "jsd", "tvd")
 FIRST = ("cross_entropy", "corpus")
 GAMMA, LENGTH, EPSILON = 4, 64, Fraction(1, 2)
-COUNT = 64  # texts to judge on
-TWO = ("test", "greedy")  # at T = 1 and at T = 0, after the same prompts
-Key = tuple[str, str]  # objective and source
+# Texts to judge on.
+COUNT = 64
+# Texts at T = 1 and at T = 0, after the same prompts.
+TWO = ("test", "greedy")
+# An objective and a source.
+Key = tuple[str, str]
 
 
 def tuned(lab: Lab, start: Any, seed: int) -> dict[Key, Any]:
@@ -63,7 +66,8 @@ def tuned(lab: Lab, start: Any, seed: int) -> dict[Key, Any]:
     found: dict[Key, Any] = {}
     for source in get_args(Source):
         names = ("cross_entropy", *DIVERGENCES) if source in ("corpus", "target") else DIVERGENCES
-        # A draft that learns from its own texts has texts of its own: there each objective is tuned by itself.
+        # A draft that learns from its own texts has texts of its own: there each objective is tuned
+        # by itself.
         groups = [names] if source in ("corpus", "target") else [(name,) for name in names]
         for group in groups:
             batches = on.batches_of(source, learned, ids, plan, seed)
@@ -75,6 +79,7 @@ def tuned(lab: Lab, start: Any, seed: int) -> dict[Key, Any]:
 
 def run(lab: Lab) -> Record:
     """Tune, choose on validation texts, and compare on test texts."""
+    # Acceptance along all texts, before and after, mean over seeds.
     start = plain(lab)
     judged = {part: on.rows(judging(lab, part, COUNT)) for part in ("validation", "test")}
     judged["greedy"] = on.rows(greedy(judged["test"].texts))
@@ -88,15 +93,22 @@ def run(lab: Lab) -> Record:
                 found[part][key] = found[part].get(key, 0) + _kept(draft, part, rows)
     count = SEEDS if lab.share >= 0.1 else 1
     after = {part: {key: total / count for key, total in each.items()} for part, each in found.items()}
+
+    # The best on validation texts; gains of all on test texts.
     best = max(after["validation"], key=lambda key: float(after["validation"][key].mean()))
     told, test = judged["test"].texts, after["test"]
-    measured = {"acceptance before": mean(told, before["test"]), "acceptance of the bundled draft": _of_bundled(judged)}
+    measured = {
+        "acceptance before": mean(told, before["test"]),
+        "acceptance of the bundled draft": _of_bundled(judged),
+    }
     for key, values in test.items():
         measured[f"acceptance added by {key[0]} on text of the {key[1]}"] = added(told, values, before["test"])
         cold = added(told, after["greedy"][key], before["greedy"])
         measured[f"acceptance at T = 0 added by {key[0]} on text of the {key[1]}"] = cold
     measured["acceptance before, T = 0"] = mean(told, before["greedy"])
     measured[RANKS] = ranks(told, *([values - before[part] for values in after[part].values()] for part in TWO))
+
+    # The two numbers of TEST, the decode loop, and a lossy rule.
     measured[HEADLINE] = added(told, test[best], test[FIRST], 0.975)
     theirs, corpus = (
         sum(test[name, source] for name in DIVERGENCES) / len(DIVERGENCES) for source in ("draft", "corpus")
@@ -118,20 +130,21 @@ def verdict(record: Record) -> Verdict:
 
 
 def greedy(told: Texts) -> Texts:
-    """What the target writes after the same prompts when it always takes the likeliest token, as many tokens."""
+    """Texts of the same lengths that the target writes at T = 0 after the same prompts."""
     return told._replace(tokens=written(told.prompts, told.tokens.shape[1], 0.0, 0))
 
 
 def _kept(draft: Any, part: str, rows: Rows) -> Array:
-    """Acceptance (n,) along the texts: at T = 0 the share of tokens that both hold for the likeliest."""
+    """Acceptance (n,) along the texts: at T = 0 the share of places with the same likeliest token."""
     return on.agreement(draft, rows) if part == "greedy" else on.acceptance(draft, rows)
 
 
 def ranks(told: Texts, warm: list[Array], cold: list[Array]) -> Estimate:
-    """Rank correlation of what each objective and source adds at T = 1 with what it adds at T = 0."""
+    """Rank correlation of the gains of objectives and sources at T = 1 with those at T = 0."""
     sums, n = tuple(by_prompt(told, one) for one in (*warm, *cold)), len(warm)
 
     def told_of(*d: Array) -> Array:
+        """The correlation of each resample."""
         both = [np.stack([w.sum(-1) for w in part], -1) for part in (d[:n], d[n:])]
         return correlation(*both)
 
@@ -139,6 +152,7 @@ def ranks(told: Texts, warm: list[Array], cold: list[Array]) -> Estimate:
 
 
 def _of_bundled(judged: dict[str, Rows]) -> Estimate:
+    """Acceptance of the bundled draft."""
     return mean(judged["test"].texts, on.acceptance(on.model("draft"), judged["test"]))
 
 

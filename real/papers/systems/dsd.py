@@ -1,7 +1,8 @@
-"""Which draft is fastest: eight of two sizes and four depths, judged by acceptance, by perplexity and by their steps.
+"""The fastest of eight drafts of two sizes and four depths, by acceptance, perplexity and steps.
 
-Target rows are recorded once along its own texts and replayed for every draft (TAR by the renewal law). Drafts are
-trained once a machine and kept beside its texts; their steps are timed by the run itself, by turns with the target's.
+Target rows are recorded once along its own texts and replayed for every draft (TAR by the renewal
+law). Drafts are trained once a machine and kept beside its texts; their steps are timed by the run
+itself, by turns with the target's.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ HEADLINE = "rank correlation of throughput with step time less that with perplex
 SHALLOW = "throughput of the best shallow draft over the best deep one (97.5 %)"
 MODELS = ()
 
-SIZES, DEPTHS = (0.2e6, 0.8e6), (1, 2, 4, 8)  # parameters inside the layers, layers
+# Parameters inside the layers, and numbers of layers.
+SIZES, DEPTHS = (0.2e6, 0.8e6), (1, 2, 4, 8)
 GAMMAS = tuple(range(1, 9))
 PLAN = Plan(steps=500, batch=4, window=320, rate=3e-3, optimizer="AdamW")
 TEXTS, TURNS = 64, 200
@@ -73,13 +75,13 @@ class Judged(NamedTuple):
 
 
 def shape_of(parameters: float, layers: int) -> Shape:
-    """The Llama with about so many parameters inside so many layers: 12 a hidden unit squared, heads of 16."""
+    """The Llama with about this many parameters inside its layers: 12 hidden^2 a layer, heads of 16."""
     hidden = max(1, round((parameters / (12 * layers)) ** 0.5 / 16)) * 16
     return Shape(layers, hidden, round(8 * hidden / 3 / 8) * 8, hidden // 16)
 
 
 def inside(model: Any) -> int:
-    """Parameters inside the layers: what embeddings and the head have is not counted."""
+    """Parameters inside the layers, without embeddings and head."""
     return sum(weight.numel() for name, weight in model.named_parameters() if "layers" in name)
 
 
@@ -89,7 +91,8 @@ def trained(lab: Lab, shape: Shape) -> Any:
     made_by = {"texts": recipe(1.0), "shape": list(vars(shape).values()), "plan": list(plan), "seed": lab.seed}
     path = writing.cache() / f"draft-{fingerprint(made_by)}.safetensors"
     if path.is_file():
-        model.load_state_dict(load_tensors(path.read_bytes()), strict=False)  # the head is the embedding
+        # The head is the embedding, which is not stored twice.
+        model.load_state_dict(load_tensors(path.read_bytes()), strict=False)
         return model.eval()
     batches = on.batches_of("target", training_texts(lab), torch.empty(0), plan, lab.seed)
     made = on.tune(model, ("cross_entropy",), batches, plan, lab.seed, lab.said)["cross_entropy"]
@@ -101,39 +104,46 @@ def trained(lab: Lab, shape: Shape) -> Any:
 
 def judged(draft: Any, target: Array, rows: Rows) -> Judged:
     """A draft along texts of which the target's own probabilities (n, length) are known."""
-    q = on.own(draft, rows)
+    q = on.text_probabilities(draft, rows)
     longest = max(GAMMAS)
-    whole = [Along(windows(own, longest), p) for own, p in zip(q, target, strict=True)]
-    blocks = {
-        gamma: by_prompt(rows.texts, np.array([predict_along(Along(one.q[:, :gamma], one.p)).blocks for one in whole]))
-        for gamma in GAMMAS
-    }
+    whole = [Along(windows(probabilities, longest), p) for probabilities, p in zip(q, target, strict=True)]
+    blocks = {}
+    for gamma in GAMMAS:
+        shortened = [Along(text.q[:, :gamma], text.p) for text in whole]
+        calls = np.array([predict_along(text).blocks for text in shortened])
+        blocks[gamma] = by_prompt(rows.texts, calls)
     return Judged(blocks, by_prompt(rows.texts, -np.log(q).sum(axis=1)))
 
 
 def step_times(drafts: list[Any], turns: int) -> Array:
     """Seconds of a decode step of each draft, (drafts, turns): one after the other in every turn."""
     caches = [from_hf(draft).cache() for draft in drafts]
-    found = np.zeros((len(drafts), turns))
+    seconds = np.zeros((len(drafts), turns))
     prompt, token = torch.arange(5, 69)[None], torch.tensor([[7]])
-    for one in caches:
-        one.forward(prompt, 1)
+    for cache in caches:
+        cache.forward(prompt, 1)
     for turn in range(turns):
-        for i, one in enumerate(caches):
+        for i, cache in enumerate(caches):
             began = time.perf_counter()
-            one.forward(token, 1)
-            found[i, turn] = time.perf_counter() - began
-            one.rollback(0, prompt.shape[1])
-    return found
+            cache.forward(token, 1)
+            seconds[i, turn] = time.perf_counter() - began
+            cache.rollback(0, prompt.shape[1])
+    return seconds
 
 
 def advantage(throughput: Array, losses: Array, steps: Array) -> Array:
-    """How much better, in size, throughput follows step time than loss; drafts along the last axis."""
+    """|Rank correlation| of throughput with step time, less that with loss.
+
+    Drafts on the last axis.
+    """
     return np.abs(correlation(throughput, -steps)) - np.abs(correlation(throughput, -losses))
 
 
 def shallow_over_deep(throughput: Array) -> Array:
-    """The best of at most 2 layers over the best of at least 4, mean over sizes; drafts (..., 8) size by size."""
+    """The best of at most 2 layers over the best of at least 4, mean over sizes.
+
+    Drafts (..., 8) size by size.
+    """
     by_size = throughput.reshape(*throughput.shape[:-1], -1, len(DEPTHS))
     wide, deep = (by_size[..., [layers in chosen for layers in DEPTHS]].max(-1) for chosen in ((1, 2), (4, 8)))
     return (wide / deep).mean(-1)
@@ -141,40 +151,51 @@ def shallow_over_deep(throughput: Array) -> Array:
 
 def run(lab: Lab) -> Record:
     """Train or read the drafts, judge them, time them, and put both together."""
+    # The drafts.
     shapes = [shape_of(size, depth) for size in SIZES for depth in DEPTHS]
     drafts = []
     for i, shape in enumerate(shapes):
         lab.said(f"draft {i + 1} of {len(shapes)}: {shape.layers} layers of {shape.hidden}")
         drafts.append(trained(lab, shape))
+
+    # Blocks along validation and test texts.
     parts = {}
     for part in ("validation", "test"):
         lab.said(f"acceptance along {part} texts")
         rows = on.rows(judging(lab, part, TEXTS))
-        target = on.own(on.model("target"), rows)
+        target = on.text_probabilities(on.model("target"), rows)
         parts[part] = rows, [judged(draft, target, rows) for draft in drafts]
+
+    # Times, and the number of drafts that is fastest on validation texts.
     lab.said("time of steps")
     seconds, times = step_times(drafts, lab.texts(TURNS, 5)), own_times(lab)
     steps = np.median(seconds, axis=1)
     cycles = {k: steps * k + others(times.costs, k) for k in GAMMAS}
-    tuning = np.array([[one.blocks[k].sum() for k in GAMMAS] for one in parts["validation"][1]])
+    tuning = np.array([[draft_judged.blocks[k].sum() for k in GAMMAS] for draft_judged in parts["validation"][1]])
     chosen = [GAMMAS[i] for i in (tuning * np.stack([cycles[k] for k in GAMMAS], axis=1)).argmin(axis=1)]
-    rows, found = parts["test"]
+    rows, of_test = parts["test"]
     tokens = by_prompt(rows.texts, np.full(len(rows.ids), rows.laws.shape[1]))
-    blocks = [one.blocks[k] for one, k in zip(found, chosen, strict=True)]
-    losses = [one.losses for one in found]
+    blocks = [draft_judged.blocks[k] for draft_judged, k in zip(of_test, chosen, strict=True)]
+    losses = [draft_judged.losses for draft_judged in of_test]
     n = len(blocks)
 
+    # Statistics of sums over prompts: tokens, blocks and losses of each draft, steps, other
+    # seconds.
     def throughput(tokens: Array, blocks: tuple[Array, ...], steps: Array, rest: Array) -> Array:
-        return np.stack([tokens / one for one in blocks], axis=-1) / (steps * np.array(chosen) + rest)
+        """Tokens a second of each draft."""
+        return np.stack([tokens / of_draft for of_draft in blocks], axis=-1) / (steps * np.array(chosen) + rest)
 
-    def difference(tokens: Array, *told: Array) -> Array:
-        loss = np.stack([one / tokens for one in told[n : 2 * n]], axis=-1)
-        return advantage(throughput(tokens, told[:n], *told[2 * n :]), loss, told[2 * n])
+    def difference(tokens: Array, *sums: Array) -> Array:
+        """The statistic of HEADLINE."""
+        loss = np.stack([losses / tokens for losses in sums[n : 2 * n]], axis=-1)
+        return advantage(throughput(tokens, sums[:n], *sums[2 * n :]), loss, sums[2 * n])
 
-    def shallow(tokens: Array, *told: Array) -> Array:
-        return shallow_over_deep(throughput(tokens, told[:n], *told[n:]))
+    def shallow(tokens: Array, *sums: Array) -> Array:
+        """The statistic of SHALLOW."""
+        return shallow_over_deep(throughput(tokens, sums[:n], *sums[n:]))
 
     def rests(costs: Costs) -> list[float]:
+        """Other seconds of a cycle of each draft."""
         return [others(costs, k) for k in chosen]
 
     measured = {
@@ -195,18 +216,18 @@ def run(lab: Lab) -> Record:
 
 
 def others(costs: Costs, drafts: int) -> float:
-    """Seconds of a cycle of so many drafts that are none of the draft's."""
+    """Seconds of a cycle with this many drafts, without the draft's steps."""
     return sum(costs.phase(name, drafts) for name in ("sample", "verify", "rule", "host"))
 
 
 def rate(tokens: Array, blocks: Array, seconds: Array, drafts: int, times: Times) -> Estimate:
-    """Tokens a second of one draft, of whose steps these are the seconds (turns,)."""
-    found = Sample((tokens, blocks), seconds[None], lambda costs: (others(costs, drafts),), times)
-    return interval(found, lambda a, b, steps, rest: a / b / (drafts * steps + rest)[..., 0])
+    """Tokens a second of a draft whose steps take these seconds (turns,)."""
+    sample = Sample((tokens, blocks), seconds[None], lambda costs: (others(costs, drafts),), times)
+    return interval(sample, lambda a, b, steps, rest: a / b / (drafts * steps + rest)[..., 0])
 
 
 def fitted(steps: Array, shapes: list[Shape], drafts: list[Any]) -> dict[str, float]:
-    """Least squares of a step's milliseconds: a layer, a million parameters (the head among them), and what is left."""
+    """Least squares of a step's milliseconds: a layer, a million parameters with the head, the rest."""
     both = zip(shapes, drafts, strict=True)
     table = [[s.layers, (inside(draft) + draft.config.vocab_size * s.hidden) / 1e6, 1.0] for s, draft in both]
     layer, million, rest = np.linalg.lstsq(np.array(table), 1e3 * steps, rcond=None)[0]

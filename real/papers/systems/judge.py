@@ -45,18 +45,22 @@ HEADLINE = "drafts kept of 8, judge less standard"
 MODELS = ("sums_target", "sums_draft")
 
 GAMMA = 8
-MINED, VALIDATED, PROBLEMS, PRICED = 200, 250, 600, 24  # problems that labels, delta, the test and the prices are of
+# Problems of labels, of the choice of delta, of the test, and of prices.
+MINED, VALIDATED, PROBLEMS, PRICED = 200, 250, 600, 24
 DELTAS = (0.1, 0.5, 0.9)
-FALL, ALONE = 0.02, 0.10  # of TEST
+# Limits of TEST.
+FALL, ALONE = 0.02, 0.10
 RIGHT = "right answers, judge less standard (its interval: 90 %, one-sided 95 %)"
 DRAFTED = "right answers, draft alone less standard"
-Rule = Callable[[Array, Array, Array], tuple[str, dict[str, Any]]]  # rows, drafts, states at them -> a step rule
+# Rows, drafts and states at them -> a step rule with its parameters.
+Rule = Callable[[Array, Array, Array], tuple[str, dict[str, Any]]]
 
 
 class Decoded(NamedTuple):
-    """Solutions, and of each: blocks, those that had room for every draft, and the drafts kept in these (n,)."""
+    """Solutions with their blocks, those with room for all drafts, and the accepted drafts of these (n,)."""
 
-    texts: Tensor  # (n, LENGTH)
+    # Shape (n, LENGTH).
+    texts: Tensor
     blocks: Array
     whole: Array
     kept: Array
@@ -68,20 +72,21 @@ def standard(p: Array, drafts: Array, states: Array) -> tuple[str, dict[str, Any
 
 
 def lenient(epsilon: float) -> Rule:
-    """The same over a number below 1."""
+    """Lenience: acceptance is divided by a number below 1."""
     return lambda p, drafts, states: ("lenience", {"epsilon": epsilon})
 
 
-def those(passing: Callable[[Array], Array]) -> Rule:
-    """What is among tokens that the target's row p (..., V) names passes, too."""
+def passing_tokens(passing: Callable[[Array], Array]) -> Rule:
+    """A rule that also accepts the tokens that `passing` selects by the target's row p (..., V)."""
     return lambda p, drafts, states: ("judge", {"judged": passing(p)})
 
 
 def judged_by(head: Head, delta: float) -> Rule:
-    """What the head is surer of than delta passes, too. It is asked of the drafts alone: no other token needs it."""
+    """A rule that also accepts drafts of which the head is surer than delta."""
     delta = check.scalar(delta, "delta", "[0, 1]")
 
     def rule(p: Array, drafts: Array, states: Array) -> tuple[str, dict[str, Any]]:
+        """The rule judge; the head is asked about drafts alone, since no other token needs it."""
         passes = judging.sure(head, states) > delta
         return "judge", {"judged": (one_hot(drafts, p) > 0) & passes[..., None]}
 
@@ -91,23 +96,28 @@ def judged_by(head: Head, delta: float) -> Rule:
 BESIDE: dict[str, Rule] = {
     "lenience, epsilon = 0.3": lenient(0.3),
     "lenience, epsilon = 0.1": lenient(0.1),
-    "top 2": those(lambda p: p >= np.sort(p, axis=-1)[..., -2, None]),
-    "top 4": those(lambda p: p >= np.sort(p, axis=-1)[..., -4, None]),
-    "p > 0.05": those(lambda p: p > 0.05),
-    "all accepted": those(lambda p: p >= 0),
+    "top 2": passing_tokens(lambda p: p >= np.sort(p, axis=-1)[..., -2, None]),
+    "top 4": passing_tokens(lambda p: p >= np.sort(p, axis=-1)[..., -4, None]),
+    "p > 0.05": passing_tokens(lambda p: p > 0.05),
+    "all accepted": passing_tokens(lambda p: p >= 0),
 }
 
 
 def decode(target: Any, draft: Any, asked: Tensor, rule: Rule, seed: int) -> Decoded:
-    """Solve problems (n, HEAD) by blocks of GAMMA drafts; what stands beyond the end of a text is cut."""
+    """Solve problems (n, HEAD) by blocks of GAMMA drafts.
+
+    Tokens beyond the end of a text are cut.
+    """
     return decode_all(target, draft, asked, [rule], seed)[0]
 
 
 def decode_all(target: Any, draft: Any, asked: Tensor, rules: list[Rule], seed: int) -> list[Decoded]:
-    """The same by several rules, together: each on all problems, with the same numbers as if it were alone.
+    """Solve problems by several rules together, each with the random numbers that it has alone.
 
-    The state that a rule is given with a draft is the target's after it has read that draft, not the one before.
+    The state that a rule is given with a draft is the target's after it has read that draft, not
+    the one before.
     """
+    # A text for each rule and problem.
     count, total, rng = len(asked), len(asked) * len(rules), np.random.default_rng([seed, GAMMA])
     texts = torch.full((total, LENGTH + GAMMA + 1), END)
     texts[:, :HEAD] = asked.repeat(len(rules), 1)
@@ -115,25 +125,33 @@ def decode_all(target: Any, draft: Any, asked: Tensor, rules: list[Rule], seed: 
     blocks, whole, kept = np.zeros((3, total), dtype=np.int64)
     which = np.arange(total)
     while len(which):
+        # Drafts, with uniforms that depend on the problem alone.
         now, place = length[which], np.arange(len(which))
-        u = rng.random((count, GAMMA + 2 * GAMMA + 1))[which % count]  # a text's own, whatever became of others
+        u = rng.random((count, GAMMA + 2 * GAMMA + 1))[which % count]
         block, laws = np.full((len(which), GAMMA + 1), END), []
         for i in range(GAMMA):
             laws.append(row_at(chains.read(draft, texts[which, : now.max() + i])[0].numpy(), now + i - 1))
             block[:, i] = pick(laws[i], u[:, i])
             texts[which, now + i] = torch.from_numpy(block[:, i])
+
+        # The target's rows and states at the drafts.
         rows, states = (w.numpy() for w in chains.read(target, texts[which, : now.max() + GAMMA]))
         after = now[:, None] + np.arange(GAMMA)
         at_drafts = states[place[:, None], after].astype(np.float64)
         p, q = rows[place[:, None], now[:, None] - 1 + np.arange(GAMMA + 1)], np.stack(laws, axis=1)
+
+        # Each rule verifies the drafts of its texts.
         number = np.zeros(len(which), dtype=np.int64)
         for k, rule in enumerate(rules):
-            own = np.flatnonzero(which // count == k)
-            drafts = block[own, :GAMMA]
-            name, params = rule(p[own, :GAMMA], drafts, at_drafts[own])
+            of_rule = np.flatnonzero(which // count == k)
+            drafts = block[of_rule, :GAMMA]
+            name, params = rule(p[of_rule, :GAMMA], drafts, at_drafts[of_rule])
             verifier = chain_rule(name, params)
-            number[own], token = verifier.verify(verifier.prepare(p[own], q[own]), drafts, u[own, GAMMA:])
-            block[own, number[own]] = token
+            plan = verifier.prepare(p[of_rule], q[of_rule])
+            number[of_rule], token = verifier.verify(plan, drafts, u[of_rule, GAMMA:])
+            block[of_rule, number[of_rule]] = token
+
+        # Write the blocks and count them.
         texts[which[:, None], now[:, None] + np.arange(GAMMA + 1)] = torch.from_numpy(block)
         room = now + GAMMA <= LENGTH
         whole[which] += room
@@ -142,7 +160,7 @@ def decode_all(target: Any, draft: Any, asked: Tensor, rules: list[Rule], seed: 
         length[which] += np.minimum(number + 1, LENGTH - now)
         which = which[length[which] < LENGTH]
     parts = (slice(k * count, (k + 1) * count) for k in range(len(rules)))
-    return [Decoded(texts[own, :LENGTH], blocks[own], whole[own], kept[own]) for own in parts]
+    return [Decoded(texts[of_rule, :LENGTH], blocks[of_rule], whole[of_rule], kept[of_rule]) for of_rule in parts]
 
 
 def written(model: Any, asked: Tensor, seed: int) -> Tensor:
@@ -154,28 +172,31 @@ def written(model: Any, asked: Tensor, seed: int) -> Tensor:
     return texts
 
 
-def less(one: Array, other: Array, level: float = 0.95) -> Estimate:
-    """The mean of one thing less that of another, of the same problems."""
-    return bootstrap((one, other), lambda a, b: a.mean(-1) - b.mean(-1), level)
+def less(first: Array, second: Array, level: float = 0.95) -> Estimate:
+    """The difference of two means over the same problems."""
+    return bootstrap((first, second), lambda a, b: a.mean(-1) - b.mean(-1), level)
 
 
 def chosen(target: Any, draft: Any, head: Head, asked: Tensor, seed: int) -> float:
-    """The delta that keeps the most drafts of those at which right answers fall by a point at most; else the highest.
+    """The delta that accepts the most drafts while right answers fall by a point at most.
 
-    The drafts that two deltas keep may be as many: then the higher one is taken.
+    If none does it is the highest; of two that accept as many drafts the higher one is taken.
     """
     deltas = sorted(DELTAS, reverse=True)
     plain, *judged = decode_all(target, draft, asked, [standard, *(judged_by(head, d) for d in deltas)], seed)
     least, best, most = chains.right(plain.texts).mean() - FALL / 2, max(DELTAS), -1.0
     for delta, done in zip(deltas, judged, strict=True):
-        kept = done.kept.sum() / done.whole.sum()
-        if chains.right(done.texts).mean() >= least and kept > most:
-            best, most = delta, kept
+        accepted = done.kept.sum() / done.whole.sum()
+        if chains.right(done.texts).mean() >= least and accepted > most:
+            best, most = delta, accepted
     return best
 
 
 def priced(p: Array, q: Array, rules: dict[str, tuple[str, dict[str, Any]]]) -> tuple[dict[str, Estimate], float]:
-    """What each rule costs on rows (n, places, V), and how far it is from its price; intervals are over texts."""
+    """Acceptance and bias of each rule on rows (n, places, V), and the largest |bias - price|.
+
+    Intervals are over texts.
+    """
     measured, off, best = {}, 0.0, overlap(p, q)
     for name, (rule, params) in rules.items():
         rate = acceptance_rate(p, q, rule=rule, params=params)
@@ -189,11 +210,13 @@ def priced(p: Array, q: Array, rules: dict[str, tuple[str, dict[str, Any]]]) -> 
 
 
 def _mean(values: Array) -> Estimate:
+    """The mean with its interval."""
     return bootstrap((values,), lambda a: a.mean(-1))
 
 
 def run(lab: Lab) -> Record:
-    """Labels, delta, the table of rules, and what each of them costs along texts of the target."""
+    """Labels, delta, the table of rules, and the price of each along texts of the target."""
+    # The judge, and its delta.
     target, draft = (chains.model(name) for name in MODELS)
     rng = np.random.default_rng(lab.seed)
     sizes = lab.texts(MINED, 16), lab.texts(VALIDATED), lab.texts(PROBLEMS), lab.texts(PRICED, 2)
@@ -209,14 +232,18 @@ def run(lab: Lab) -> Record:
         "labels that are unimportant": float(labels.unimportant.mean()),
         "connectives among the unimportant": judging.of_connectives(labels.tokens[labels.unimportant]),
     }
+
+    # All rules on the test problems.
     rules = {"standard": standard, **{f"judge, delta = {d:g}": judged_by(head, d) for d in DELTAS}, **BESIDE}
     measured: dict[str, Estimate] = {}
     lab.said(f"{len(rules)} rules solve problems")
     done = dict(zip(rules, decode_all(target, draft, asked, list(rules.values()), lab.seed), strict=True))
-    for name, found in done.items():
-        measured[f"drafts kept of 8, {name}"] = ratio(found.kept, found.whole)
-        measured[f"tokens a block, {name}"] = ratio(np.full(len(asked), LENGTH - HEAD), found.blocks)
-        measured[f"right answers, {name}"] = _mean(chains.right(found.texts))
+    for name, decoded in done.items():
+        measured[f"drafts kept of 8, {name}"] = ratio(decoded.kept, decoded.whole)
+        measured[f"tokens a block, {name}"] = ratio(np.full(len(asked), LENGTH - HEAD), decoded.blocks)
+        measured[f"right answers, {name}"] = _mean(chains.right(decoded.texts))
+
+    # The three numbers of TEST.
     plain, ours = done["standard"], done[f"judge, delta = {delta:g}"]
     measured[HEADLINE] = bootstrap(
         (ours.kept, ours.whole, plain.kept, plain.whole),
@@ -228,20 +255,22 @@ def run(lab: Lab) -> Record:
     }
     measured["right answers, target alone"], measured["right answers, draft alone"] = map(_mean, alone.values())
     measured[DRAFTED] = less(alone["sums_draft"], chains.right(plain.texts))
+
+    # Prices along texts of the target.
     lab.said("prices")
     texts = written(target, for_price, lab.seed)
     p, q = (chains.read(model, texts[:, :-1])[0].numpy()[:, HEAD - 1 :] for model in (target, draft))
     nobody = np.zeros(0, dtype=np.int64)
-    told = {name: rule(p, nobody, nobody) for name, rule in BESIDE.items()}
-    told[f"judge, delta = {delta:g}"] = "judge", {"judged": judging.passing(head, target, texts, delta)}
-    costs, off = priced(p, q, told)
+    rules_at = {name: rule(p, nobody, nobody) for name, rule in BESIDE.items()}
+    rules_at[f"judge, delta = {delta:g}"] = "judge", {"judged": judging.passing(head, target, texts, delta)}
+    costs, off = priced(p, q, rules_at)
     measured["acceptance a place, standard"] = _mean(overlap(p, q).mean(axis=-1))
     return Record(exact | {"largest |bias - price of the acceptance|": off}, measured | costs, {})
 
 
 def verdict(record: Record) -> Verdict:
-    """Each of the three intervals has its say."""
-    kept, right, alone = (record.measured[name] for name in (HEADLINE, RIGHT, DRAFTED))
-    if kept.high < 0 or right.high < -FALL:
+    """The outcome of TEST, to which each of the three intervals contributes."""
+    accepted, right, alone = (record.measured[name] for name in (HEADLINE, RIGHT, DRAFTED))
+    if accepted.high < 0 or right.high < -FALL:
         return "contradicts"
-    return "shows" if kept.low > 0 and right.low > -FALL and alone.high < -ALONE else "does not show"
+    return "shows" if accepted.low > 0 and right.low > -FALL and alone.high < -ALONE else "does not show"

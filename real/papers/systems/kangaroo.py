@@ -46,7 +46,8 @@ EXITS = ("exit_0", "exit_1", "exit_2", "exit_3")
 MODELS = tuple(f"draft/{name}" for name in EXITS)
 
 MOST, ETAS = 6, (0.2, 0.35, 0.5, 0.7)
-PROMPTS, LENGTH, TRIED, SHORT = 64, 128, 32, 64  # prompts and tokens of the test, and of the choice
+# Prompts and tokens of the test, and of the choice.
+PROMPTS, LENGTH, TRIED, SHORT = 64, 128, 32, 64
 GAIN = "gain of eta over a fixed length, emulated cost"
 
 
@@ -57,7 +58,7 @@ class Cost(NamedTuple):
     more: float
 
     def of(self, name: str, blocks: Array, drafts: Array) -> Array:
-        """Of so many blocks with so many drafts: every draft and the token before them pass the shared layers."""
+        """The cost of blocks with these drafts: each draft, and the token before, passes the shared layers."""
         f = self.shared[name]
         return (drafts + blocks) * f + drafts * self.more + blocks * (1 - f)
 
@@ -71,7 +72,7 @@ class Runs(NamedTuple):
 
 
 def own_cost(target: LanguageModel) -> Cost:
-    """Of the target as it is."""
+    """The cost with the target as it is."""
     weights = target.weights
     assert weights is not None
     layers = [sum(w.numel() for w in layer if isinstance(w, Tensor)) for layer in weights.layers]
@@ -81,12 +82,16 @@ def own_cost(target: LanguageModel) -> Cost:
 
 
 def wide_cost(target: LanguageModel) -> Cost:
-    """Of a target of `WIDE` parameters: an exit stands behind the layers that stand before the next trained one."""
+    """The cost with a target of `WIDE` parameters.
+
+    An exit stands behind all layers before the next trained one.
+    """
     weights = target.weights
     assert weights is not None
     shape = wide_shape(_config(target), WIDE)
     head = shape.vocab * shape.hidden
-    whole = shape.parameters - head  # its head is untied: embeddings are not read
+    # Its head is untied, so that embeddings are not read.
+    whole = shape.parameters - head
     layer = (whole - head - shape.hidden) / shape.layers
     block = shape.hidden * (shape.head_dim or shape.hidden // shape.heads) * (2 * shape.heads + 2 * shape.kv_heads)
     few = len(weights.layers)
@@ -95,6 +100,7 @@ def wide_cost(target: LanguageModel) -> Cost:
 
 
 def _config(target: LanguageModel) -> Any:
+    """The config of the bundled target."""
     from transformers import AutoConfig
 
     from real import TINY
@@ -102,10 +108,11 @@ def _config(target: LanguageModel) -> Any:
     return AutoConfig.from_pretrained(TINY / "target")
 
 
-def decoded(told: Texts, name: str, most: int, eta: float, seed: int, length: int) -> Runs:
+def decoded(texts: Texts, name: str, most: int, eta: float, seed: int, length: int) -> Runs:
     """New texts after each prompt once, at T = 1; eta = 0 never stops before `most`."""
-    _, first = np.unique(told.group, return_index=True)
-    prompts = [told.prompts[i] for i in first]
+    _, first = np.unique(texts.group, return_index=True)
+    prompts = [texts.prompts[i] for i in first]
+    # eta = 0 has no controller: all drafts are made.
     runs = decode_batch(
         pair().target,
         None,
@@ -131,27 +138,31 @@ def run(lab: Lab) -> Record:
     target = pair().target
     costs = {"emulated cost": wide_cost(target), "own cost": own_cost(target)}
     tried = _first(texts(1.0).of("validation"), lab.texts(TRIED, 2))
-    told = _first(texts(1.0).of("test"), lab.texts(PROMPTS, 2))
+    test_texts = _first(texts(1.0).of("test"), lab.texts(PROMPTS, 2))
     short, long = (max(8, round(n * min(1.0, 4 * lab.share))) for n in (SHORT, LENGTH))
     exact: dict[str, float] = {}
     measured: dict[str, Estimate] = {}
     predicted: dict[str, Estimate] = {}
-    fixed = {}  # expected calls of every exit at every length, from one pass along the validation texts
+
+    # Expected calls of every exit at every length, from one pass along the validation texts.
+    fixed = {}
     for name in EXITS:
         lab.said(f"along validation texts, {name}")
-        found = along(exit.drafter(*exit.shipped(name)), tried, MOST, 1.0)
+        along_texts = along(exit.drafter(*exit.shipped(name)), tried, MOST, 1.0)
         lengths = np.full(len(tried.tokens), tried.tokens.shape[1])
         for gamma in range(1, MOST + 1):
-            calls = expected(tried, found, gamma).blocks
+            calls = expected(tried, along_texts, gamma).blocks
             fixed[name, gamma] = Runs(by_prompt(tried, lengths), calls, gamma * calls)
-        measured[f"acceptance, l = {name[-1]}, validation"] = acceptance(tried, found)[0]
+        measured[f"acceptance, l = {name[-1]}, validation"] = acceptance(tried, along_texts)[0]
+
+    # Texts decoded with every eta, then the choice at each cost.
     stopped = {}
     for name in EXITS:
         for eta in ETAS:
             lab.said(f"{name}, eta = {eta}")
             stopped[name, eta] = decoded(tried, name, MOST, eta, lab.seed, short)
     for what, cost in costs.items():
-        gains = _chosen(lab, what, cost, fixed, stopped, told, long, exact)
+        gains = _chosen(lab, what, cost, fixed, stopped, test_texts, long, exact)
         measured |= gains[0]
         predicted |= gains[1]
     for name in EXITS:
@@ -167,41 +178,44 @@ def _chosen(
     cost: Cost,
     fixed: dict[tuple[str, int], Runs],
     stopped: dict[tuple[str, float], Runs],
-    told: Texts,
+    test_texts: Texts,
     length: int,
     exact: dict[str, float],
 ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
-    """What validation chose at a cost, on test prompts; and what was expected of its fixed length."""
+    """The validated choice at a cost on test prompts, and the expected tau of its fixed length."""
+    # The best length and the best eta on validation texts.
     lengths = {key: speed(cost, key[0], runs) for key, runs in fixed.items()}
     etas = {key: speed(cost, key[0], runs) for key, runs in stopped.items()}
     (plain_exit, gamma), (exit_at, eta) = best(lengths), best(etas)
     exact[f"best l with eta, {what}"], exact[f"best eta, {what}"] = float(exit_at[-1]), eta
     exact[f"best l with a fixed length, {what}"], exact[f"best fixed length, {what}"] = float(plain_exit[-1]), gamma
+
+    # Both on test prompts.
     lab.said(f"test prompts, {what}")
-    one = decoded(told, exit_at, MOST, eta, lab.seed + 1, length)
-    other = decoded(told, plain_exit, gamma, 0.0, lab.seed + 1, length)
-    spent, spent_fixed = (cost.of(n, r.blocks, r.drafts) for n, r in ((exit_at, one), (plain_exit, other)))
+    with_eta = decoded(test_texts, exit_at, MOST, eta, lab.seed + 1, length)
+    with_length = decoded(test_texts, plain_exit, gamma, 0.0, lab.seed + 1, length)
+    spent, spent_fixed = (cost.of(n, r.blocks, r.drafts) for n, r in ((exit_at, with_eta), (plain_exit, with_length)))
     measured = {
-        f"times faster in weights read, {what}": ratio(one.tokens, spent),
-        f"times faster with a fixed length, {what}": ratio(other.tokens, spent_fixed),
+        f"times faster in weights read, {what}": ratio(with_eta.tokens, spent),
+        f"times faster with a fixed length, {what}": ratio(with_length.tokens, spent_fixed),
         f"gain of eta over a fixed length, {what}": bootstrap(
-            (one.tokens, spent, other.tokens, spent_fixed),
+            (with_eta.tokens, spent, with_length.tokens, spent_fixed),
             lambda a, b, c, d: (a.sum(-1) / b.sum(-1)) / (c.sum(-1) / d.sum(-1)) - 1,
         ),
-        f"tokens a block with eta, {what}": ratio(one.tokens, one.blocks),
-        f"drafts a block with eta, {what}": ratio(one.drafts, one.blocks),
-        f"tokens a block with a fixed length, {what}": ratio(other.tokens, other.blocks),
+        f"tokens a block with eta, {what}": ratio(with_eta.tokens, with_eta.blocks),
+        f"drafts a block with eta, {what}": ratio(with_eta.drafts, with_eta.blocks),
+        f"tokens a block with a fixed length, {what}": ratio(with_length.tokens, with_length.blocks),
     }
-    found = along(exit.drafter(*exit.shipped(plain_exit)), told, gamma, 1.0)
+    along_texts = along(exit.drafter(*exit.shipped(plain_exit)), test_texts, gamma, 1.0)
     return measured, {
-        f"tokens a block with a fixed length, along test texts, {what}": tau(expected(told, found, gamma))
+        f"tokens a block with a fixed length, along test texts, {what}": tau(expected(test_texts, along_texts, gamma))
     }
 
 
-def _first(told: Texts, prompts: int) -> Texts:
-    """The texts of the first so many prompts."""
-    which = np.isin(told.group, np.unique(told.group)[:prompts])
-    return Texts([p for p, keep in zip(told.prompts, which, strict=True) if keep], *(w[which] for w in told[1:]))
+def _first(texts: Texts, prompts: int) -> Texts:
+    """The texts of the first prompts."""
+    which = np.isin(texts.group, np.unique(texts.group)[:prompts])
+    return Texts([p for p, keep in zip(texts.prompts, which, strict=True) if keep], *(w[which] for w in texts[1:]))
 
 
 def verdict(record: Record) -> Verdict:

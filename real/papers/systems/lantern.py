@@ -1,4 +1,7 @@
-"""LANTERN on digits: a draft is also kept for its neighbours' probability. What it costs, and where the cost goes."""
+"""LANTERN on digits: a draft is also kept for its neighbours' probability.
+
+The costs of that, and where they arise, are computed.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,10 @@ TEST = (
 HEADLINE = "W1 saved by nearest neighbours, k = 4"
 MODELS = ("raster_target", "raster_draft")
 
-TEXTS, TABLES = 96, 3  # images that the target writes; tables of random neighbours, averaged
-FEW, ALL = (2, 4, 8), LEVELS - 1  # numbers of neighbours
+# Images that the target writes; tables of random neighbours that are averaged.
+TEXTS, TABLES = 96, 3
+# Numbers of neighbours.
+FEW, ALL = (2, 4, 8), LEVELS - 1
 DELTAS = (0.05, 0.1, 0.2, 0.4)
 EPSILONS = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2)
 
@@ -53,15 +58,19 @@ class Cost(NamedTuple):
 
 
 def nearest(levels: int = LEVELS) -> Array:
-    """The other grey levels of each one (levels, levels - 1), nearest first; of two as near the darker."""
+    """The other grey levels of each level (levels, levels - 1), nearest first.
+
+    Of two equally near levels the darker one comes first.
+    """
     every = np.arange(levels)
     away = np.abs(every - every[:, None])
-    np.fill_diagonal(away, -1)  # so that the level itself comes first, and is cut
+    # So the level itself comes first, and is cut.
+    np.fill_diagonal(away, -1)
     return np.argsort(away, axis=-1, kind="stable")[:, 1:]
 
 
 def shuffled(seed: int, levels: int = LEVELS) -> Array:
-    """The same in random order."""
+    """The other grey levels of each level in random order."""
     return np.random.default_rng(seed).permuted(nearest(levels), axis=-1)
 
 
@@ -72,7 +81,7 @@ def rows(model: Any, texts: Tensor) -> Array:
 
 
 def cost(p: Array, q: Array, rule: str, params: dict[str, Any] | None = None) -> Cost:
-    """What a rule does to the rows (n, pixels, V) of each text."""
+    """Acceptance, TV and W1 of a rule on the rows (n, pixels, V) of each text."""
     off = output_law(p, q, rule=rule, params=params) - p
     each = (
         acceptance_rate(p, q, rule=rule, params=params),
@@ -87,16 +96,17 @@ def mean(costs: list[Cost]) -> Cost:
     return Cost(*(np.mean(values, axis=0) for values in zip(*costs, strict=True)))
 
 
-def shared(one: list[Cost], other: list[Cost]) -> float:
-    """The acceptance in the middle of what both curves have."""
-    ends = [[float(point.acceptance.mean()) for point in curve] for curve in (one, other)]
+def shared(first: list[Cost], second: list[Cost]) -> float:
+    """The acceptance in the middle of the range that both curves have."""
+    ends = [[float(point.acceptance.mean()) for point in curve] for curve in (first, second)]
     return (max(map(min, ends)) + min(map(max, ends))) / 2
 
 
 def read(acceptance: Array, value: Array, level: float) -> Array:
-    """Values (points, ...) of increasing acceptance, read at a level of it, by the line between the two points around.
+    """Values of a curve (points, ...) at a level of acceptance, on the line between two points.
 
-    Where acceptance is equal so is the bias: it is acceptance less a constant, on such lines as well.
+    Where acceptance is equal so is the bias: it is acceptance less a constant, on such lines as
+    well.
     """
     last = np.clip((acceptance <= level).sum(axis=0) - 1, 0, len(acceptance) - 2)[None]
     (a, b), (v, w) = (
@@ -105,20 +115,22 @@ def read(acceptance: Array, value: Array, level: float) -> Array:
     return v + (w - v) * (level - a) / np.where(b > a, b - a, 1)
 
 
-def less(one: list[Cost], other: list[Cost], level: float) -> Estimate:
+def less(first: list[Cost], second: list[Cost], level: float) -> Estimate:
     """W1 along one curve less W1 along the other, at the same acceptance."""
-    points = [*one, *other]
+    points = [*first, *second]
 
     def statistic(*data: Array) -> Array:
+        """The difference of each resample."""
         accepted, moved = (np.stack([d.mean(axis=-1) for d in part]) for part in (data[::2], data[1::2]))
-        return np.asarray(
-            read(accepted[: len(one)], moved[: len(one)], level) - read(accepted[len(one) :], moved[len(one) :], level)
-        )
+        n = len(first)
+        first_w1 = read(accepted[:n], moved[:n], level)
+        return np.asarray(first_w1 - read(accepted[n:], moved[n:], level))
 
     return bootstrap(tuple(values for point in points for values in (point.acceptance, point.w1)), statistic)
 
 
 def _averaged(values: Array) -> Estimate:
+    """The mean over texts with its interval."""
     return bootstrap((values,), lambda a: a.mean(axis=-1))
 
 
@@ -127,25 +139,29 @@ def run(lab: Lab) -> Record:
     lab.said("the target writes images")
     texts = ancestral(labels(lab.texts(TEXTS), lab.seed), seed=lab.seed).texts
     p, q = (rows(raster.model(name), texts) for name in MODELS)
-    return found(p, q, lab.seed, lab.said)
+    return compared_rules(p, q, lab.seed, lab.said)
 
 
-def found(p: Array, q: Array, seed: int = 0, said: Callable[[str], None] = lambda words: None) -> Record:
-    """What the rules do to rows (texts, pixels, V) of target and draft."""
+def compared_rules(p: Array, q: Array, seed: int = 0, show_stage: Callable[[str], None] = lambda words: None) -> Record:
+    """Acceptance, TV and W1 of all rules on rows (texts, pixels, V) of target and draft."""
     levels = p.shape[-1]
     tables = {"nearest": [nearest(levels)], "random": [shuffled(seed + i, levels) for i in range(TABLES)]}
 
     def curve(kind: str, k: int) -> list[Cost]:
-        said(f"{kind} neighbours, k = {k}")
-        told = [[{"neighbours": table[:, :k], "delta": delta} for table in tables[kind]] for delta in DELTAS]
-        return [mean([cost(p, q, "lantern", params) for params in point]) for point in told]
+        """Costs at each delta, averaged over the tables of a kind."""
+        show_stage(f"{kind} neighbours, k = {k}")
+        points_params = [[{"neighbours": table[:, :k], "delta": delta} for table in tables[kind]] for delta in DELTAS]
+        return [mean([cost(p, q, "lantern", params) for params in point]) for point in points_params]
 
+    # Rules without neighbours.
     exact, measured = cost(p, q, "rejection"), {}
     measured["acceptance of rejection"] = _averaged(exact.acceptance)
     drafted = np.abs(np.cumsum(q - p, axis=-1)).sum(axis=-1).mean(axis=-1)
     measured["W1 of the draft alone"] = _averaged(drafted)
     lenient = [cost(p, q, "lenience", {"epsilon": epsilon}) for epsilon in EPSILONS]
     points = {f"lenience, epsilon = {e:g}": point for e, point in zip(EPSILONS, lenient, strict=True) if e < 1}
+
+    # Nearest neighbours, random ones and lenience, compared at the same acceptance.
     compared = {}
     for k in dict.fromkeys(min(k, levels - 1) for k in (*FEW, ALL)):
         near, random = curve("nearest", k), curve("random", k)
@@ -155,6 +171,8 @@ def found(p: Array, q: Array, seed: int = 0, said: Callable[[str], None] = lambd
         if k in FEW:
             for kind, line in (("nearest", near), ("random", random)):
                 points |= {f"{kind}, k = {k}, delta = {d:g}": point for d, point in zip(DELTAS, line, strict=True)}
+
+    # The zeroed variant; then all points, and how far they are from their price.
     for delta in (0.0, 0.2):
         near_by = {"neighbours": nearest(levels)[:, :4], "delta": delta}
         points[f"zeroed, k = 4, delta = {delta:g}"] = cost(p, q, "lantern", near_by | {"zeroed": True})

@@ -1,7 +1,8 @@
-"""Lumina-mGPT 2.0's sampler as it is shipped: Jacobi's window, with a rule that does not keep the target's law.
+"""Lumina-mGPT 2.0's sampler as shipped: Jacobi's window, with a rule that changes the law.
 
-What is shipped is told apart from the paper that it cites: a token that replaces a draft is drawn from p, not from what
-q leaves over of it. The test here clamps q at 0.99, which theirs does not (see `specsim.verify.lossy.lumina`).
+What is shipped is told apart from the paper that it cites: a token that replaces a draft is drawn
+from p, not from what q leaves over of it. The test here clamps q at 0.99, which theirs does not
+(see `specsim.verify.lossy.lumina`).
 """
 
 from __future__ import annotations
@@ -43,18 +44,22 @@ HEADLINE = "fewer steps, W = 16, uniform"
 MODELS = ("raster_target",)
 
 WINDOW = 16
-MOST, NONE = 0.5, 0.01  # of TEST
+# Limits of TEST.
+MOST, NONE = 0.5, 0.01
 PASSES, BIAS = "passes a pixel, W = 16, uniform", "mean one-position TV from the target, uniform"
 
 
 def watched(seen: list[tuple[Array, Array]]) -> ModuleType:
-    """Jacobi's process; `seen` gets, of each text, the sum of `bias` over drafts judged, and their number.
+    """Jacobi's process, which adds to `seen` each text's sum of `bias` and number of judged drafts.
 
-    A draft is judged if all before it were kept. Its law, and the target's, are the rows of that pass.
+    A draft is judged if all before it were accepted. Its law, and the target's, are the rows of
+    that pass.
     """
     process = ModuleType("jacobi")
 
     def advance(state: jacobi.State, rows: Array, rule: ModuleType, u: Array) -> jacobi.State:
+        """Advance the process, and count the drafts that this pass judges."""
+        # The first pass judges none.
         after, number = jacobi.advance(state, rows, rule, u), rows.shape[1] - 1
         if state.laws is None:
             seen.append((np.zeros(len(state.filled)), np.zeros(len(state.filled))))
@@ -72,7 +77,8 @@ def watched(seen: list[tuple[Array, Array]]) -> ModuleType:
 
 
 def run(lab: Lab) -> Record:
-    """Bias on tables and along rows of the run, what a test of likelihood sees of it, and passes."""
+    """Bias on tables and along rows of the run, energies, and passes."""
+    # Ancestral images, then both initialisers, as shipped and lossless.
     measured: dict[str, Estimate] = {}
     which = on.labels(lab.texts(1000), lab.seed)
     lab.said("ancestral sampling")
@@ -93,7 +99,7 @@ def run(lab: Lab) -> Record:
 
 
 def _tables() -> dict[str, float]:
-    """Bias of whole texts, and passes, on the binary table of `real.papers.systems.sjd`; and of one token, by hand."""
+    """Bias of whole texts and passes on the table of `real.papers.systems.sjd`, and bias of one token."""
     out, laws = {}, on.table(2, 3, 3)
     for name, rule, lossy in (("as shipped", "lumina", "lumina"), ("lossless", "tokenwise", None)):
         lost, passes = on.on_table(laws, 3, rule=rule, lossy=lossy, window=2)
@@ -106,7 +112,7 @@ def _tables() -> dict[str, float]:
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
-    found = record.measured
-    if found[BIAS].low > NONE or found[PASSES].low > MOST:
+    measured = record.measured
+    if measured[BIAS].low > NONE or measured[PASSES].low > MOST:
         return "contradicts"
-    return "shows" if found[BIAS].high < NONE and found[PASSES].high < MOST else "does not show"
+    return "shows" if measured[BIAS].high < NONE and measured[PASSES].high < MOST else "does not show"

@@ -39,7 +39,8 @@ TEST = (
 HEADLINE = "added to the optimum by drawing without replacement, K = 4 (of four at 95 %)"
 MODELS = ()
 
-ROWS, EACH, SAMPLES = 128, 4, 64  # texts, rows of each, tuples a row where a rule has no closed form
+# Texts, rows of each, and tuples a row where a rule has no closed form.
+ROWS, EACH, SAMPLES = 128, 4, 64
 COUNTS, TESTED = (2, 4, 8), 4
 RULES = {
     "recursive": "iid",
@@ -49,15 +50,16 @@ RULES = {
     "recursive_wor": "without_replacement",
 }
 SCHEMES = ("iid", "without_replacement", "greedy")
-SHORT = ("recursive", "kseq", "recursive_wor")  # rules that are older than the optimum
+# Rules that are older than the optimum.
+SHORT = ("recursive", "kseq", "recursive_wor")
 
 
 def accepted(name: str, p: Array, q: Array, num_drafts: int, samples: int, seed: int) -> Array:
-    """Acceptance (n,) of a rule on each row: exact, or the mean over sampled drafts, each of them summed exactly."""
+    """Acceptance (n,) of a rule on each row: exact, or the mean over sampled drafts."""
     rule = discover.find("step", name)
     if name != "recursive_wor":
-        found: Array = rule.acceptance(rule.prepare(p, q, num_drafts))
-        return found
+        rates: Array = rule.acceptance(rule.prepare(p, q, num_drafts))
+        return rates
     means = []
     for i, (p_row, q_row) in enumerate(zip(p, q, strict=True)):
         u = np.random.default_rng([seed, num_drafts, i]).random((samples, without_replacement.uniforms(num_drafts)))
@@ -70,9 +72,10 @@ def accepted(name: str, p: Array, q: Array, num_drafts: int, samples: int, seed:
 
 def run(lab: Lab) -> Record:
     """Every rule and every optimum on the same rows."""
-    told = texts(1.0).of("test", lab.texts(ROWS))
+    # For each number of drafts: the optimum of each scheme, the rules, and their differences.
+    test_texts = texts(1.0).of("test", lab.texts(ROWS))
     lab.said("rows of both models")
-    p, q = rows(told, EACH)
+    p, q = rows(test_texts, EACH)
     measured: dict[str, Estimate] = {}
     off = 0.0
     for k in COUNTS:
@@ -81,31 +84,31 @@ def run(lab: Lab) -> Record:
             lab.said(f"the optimum of {k} drafts, {scheme}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
-                found = optimum(p, q, num_drafts=k, scheme=scheme)
-            best[scheme], off = found.value, max(off, float(np.max(found.error)))
-            measured[f"optimum of {scheme}, K = {k}"] = _over_prompts(told, best[scheme])
+                best_of = optimum(p, q, num_drafts=k, scheme=scheme)
+            best[scheme], off = best_of.value, max(off, float(np.max(best_of.error)))
+            measured[f"optimum of {scheme}, K = {k}"] = _over_prompts(test_texts, best[scheme])
         for rule, scheme in RULES.items():
             lab.said(f"{rule} with {k} drafts")
             by_rule[rule] = accepted(rule, p, q, k, lab.texts(SAMPLES, 4), lab.seed)
-            measured[f"acceptance of {rule}, K = {k}"] = _over_prompts(told, by_rule[rule])
+            measured[f"acceptance of {rule}, K = {k}"] = _over_prompts(test_texts, by_rule[rule])
             tested = k == TESTED and rule in SHORT
-            measured[gap(rule, k)] = _over_prompts(told, best[scheme] - by_rule[rule], tested=tested)
+            measured[gap(rule, k)] = _over_prompts(test_texts, best[scheme] - by_rule[rule], tested=tested)
         added = "added to the optimum by drawing without replacement" + of_tested(k, k == TESTED)
-        measured[added] = _over_prompts(told, best["without_replacement"] - best["iid"], tested=k == TESTED)
+        measured[added] = _over_prompts(test_texts, best["without_replacement"] - best["iid"], tested=k == TESTED)
         measured[f"added to that by the likeliest tokens, K = {k}"] = _over_prompts(
-            told, best["greedy"] - best["without_replacement"]
+            test_texts, best["greedy"] - best["without_replacement"]
         )
     exact = {"vocabulary": float(p.shape[-1]), "rows": float(len(p)), "most that an optimum may be off": off}
     return Record(exact, measured, {})
 
 
 def gap(rule: str, num_drafts: int) -> str:
-    """The name of what a rule lacks to the optimum of its scheme."""
+    """The name of the difference between a rule and the optimum of its scheme."""
     return f"missing to the optimum, {rule}" + of_tested(num_drafts, num_drafts == TESTED and rule in SHORT)
 
 
 def of_tested(num_drafts: int, tested: bool) -> str:
-    """How a name ends: those of the test hold together."""
+    """The end of a name; intervals of the test hold together."""
     return f", K = {num_drafts}" + (" (of four at 95 %)" if tested else "")
 
 
@@ -113,12 +116,12 @@ def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
     added = record.measured[HEADLINE]
     short = [record.measured[gap(rule, TESTED)] for rule in SHORT]
-    if added.high < 0 or any(one.high < 0 for one in short):
+    if added.high < 0 or any(estimate.high < 0 for estimate in short):
         return "contradicts"
-    return "shows" if added.low > 0 and all(one.low > 0 for one in short) else "does not show"
+    return "shows" if added.low > 0 and all(estimate.low > 0 for estimate in short) else "does not show"
 
 
-def _over_prompts(told: Texts, values: Array, tested: bool = False) -> Estimate:
-    """The mean over rows, with an interval over prompts; those that are tested hold together."""
-    each = values.reshape(len(told.tokens), -1)
-    return mean(told, each.sum(axis=1), np.full(len(each), each.shape[1]), level=1 - 0.05 / 4 if tested else 0.95)
+def _over_prompts(texts: Texts, values: Array, tested: bool = False) -> Estimate:
+    """The mean over rows, with an interval over prompts; the tested intervals hold together."""
+    each = values.reshape(len(texts.tokens), -1)
+    return mean(texts, each.sum(axis=1), np.full(len(each), each.shape[1]), level=1 - 0.05 / 4 if tested else 0.95)

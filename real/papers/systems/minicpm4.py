@@ -39,52 +39,57 @@ HEADLINE = "memory-bound speedup of EAGLE-2 trees gained by the best head of cor
 MODELS = ()
 
 NODES, LEVELS, WIDTH = 16, 4, 4
-STARTS = 4  # blocks of a text, evenly spaced
+# Blocks of a text, evenly spaced.
+STARTS = 4
 
 
 def run(lab: Lab) -> Record:
     """Trees with every head at the same starts; the head is chosen on validation texts."""
-    told = on.counts(lab)
-    kept = {head: ids for head, ids in on.heads(told, pair(), on.KEPT).items() if head[0] in ("corpus", "full")}
-    sizes = {head: on.weights_read(ids, pair()) for head, ids in kept.items()}
+    # Heads, and trees with each of them.
+    token_counts = on.counts(lab)
+    all_heads = on.heads(token_counts, pair(), on.KEPT)
+    heads = {head: ids for head, ids in all_heads.items() if head[0] in ("corpus", "full")}
+    sizes = {head: on.weights_read(ids, pair()) for head, ids in heads.items()}
     starts = lab.texts(STARTS, 1)
     lab.said("trees of validation texts")
-    tuned = tallies(texts(1.0).of("validation", lab.texts(32, 2)), kept, starts)
+    tuned = tallies(texts(1.0).of("validation", lab.texts(32, 2)), heads, starts)
     lab.said("trees of test texts")
-    judged = tallies(texts(1.0).of("test", lab.texts(64, 3)), kept, starts)
-    full = next(head for head in kept if head[0] == "full")
+    judged = tallies(texts(1.0).of("test", lab.texts(64, 3)), heads, starts)
+
+    # The best head on validation texts, and gains of all on test texts.
+    full = next(head for head in heads if head[0] == "full")
     cost = {head: 1 + LEVELS * size for head, size in sizes.items()}
-    best = max((h for h in kept if h != full), key=lambda h: tuned[h].tokens.sum() / tuned[h].blocks.sum() / cost[h])
-    measured = {f"tokens a block, {head[0]} {head[1]}": tau(one) for head, one in judged.items()}
-    for head in kept:
+    best = max((h for h in heads if h != full), key=lambda h: tuned[h].tokens.sum() / tuned[h].blocks.sum() / cost[h])
+    measured = {f"tokens a block, {head[0]} {head[1]}": tau(of_head) for head, of_head in judged.items()}
+    for head in heads:
         if head != full:
-            found = gain(judged[head], judged[full])
-            scaled = Estimate(*((1 + value) * cost[full] / cost[head] - 1 for value in found))
+            gained = gain(judged[head], judged[full])
+            scaled = Estimate(*((1 + value) * cost[full] / cost[head] - 1 for value in gained))
             measured[f"memory-bound speedup gained by {head[1]} corpus tokens"] = scaled
     measured[HEADLINE] = measured[f"memory-bound speedup gained by {best[1]} corpus tokens"]
     exact = {f"weights of a draft step over the target's, {head[1]} tokens": size for head, size in sizes.items()}
     return Record({**exact, "tokens of the best head": float(best[1])}, measured, {})
 
 
-def tallies(told: Texts, kept: Mapping[on.Head, list[int]], starts: int) -> dict[on.Head, Tally]:
+def tallies(texts: Texts, heads: Mapping[on.Head, list[int]], starts: int) -> dict[on.Head, Tally]:
     """Expected tokens of a block at each start along the texts, and blocks, by prompt."""
-    target, found = Reader(pair().target), {head: np.zeros(len(told.tokens)) for head in kept}
-    readers = {head: Reader(trimmed(pair().draft, ids)) for head, ids in kept.items()}
-    for i, (prompt, text) in enumerate(zip(told.prompts, told.tokens.tolist(), strict=True)):
+    target, tokens = Reader(pair().target), {head: np.zeros(len(texts.tokens)) for head in heads}
+    readers = {head: Reader(trimmed(pair().draft, ids)) for head, ids in heads.items()}
+    for i, (prompt, text) in enumerate(zip(texts.prompts, texts.tokens.tolist(), strict=True)):
         for t in np.linspace(0, len(text) - 1, starts + 1).astype(int)[:-1].tolist():
             before = (*prompt, *text[:t])
             for head, reader in readers.items():
                 grown = eagle2_tree(reader, top_k=WIDTH, depth=LEVELS, nodes=NODES, prefix=before)
-                found[head][i] += expected(target, before, grown)
+                tokens[head][i] += expected(target, before, grown)
                 reader.forget()
             target.forget()
-    _, which = np.unique(told.group, return_inverse=True)
+    _, which = np.unique(texts.group, return_inverse=True)
     blocks = starts * np.bincount(which).astype(np.float64)
-    return {head: Tally(np.bincount(which, weights=values), blocks) for head, values in found.items()}
+    return {head: Tally(np.bincount(which, weights=values), blocks) for head, values in tokens.items()}
 
 
 def expected(target: Reader, before: tuple[int, ...], grown: Grown) -> float:
-    """1 and the probabilities that the target writes each node's text (T20): what `target_only` gives."""
+    """Expected tokens of a block under `target_only`: 1 and the target's probability of each path (T20)."""
     target.ahead(before, grown.tree)
     reach: list[float] = []
     paths: list[tuple[int, ...]] = []
@@ -97,5 +102,7 @@ def expected(target: Reader, before: tuple[int, ...], grown: Grown) -> float:
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
-    found = record.measured[HEADLINE]
-    return "shows" if found.low > 0 else "contradicts" if found.high < 0 else "does not show"
+    gained = record.measured[HEADLINE]
+    if gained.high < 0:
+        return "contradicts"
+    return "shows" if gained.low > 0 else "does not show"

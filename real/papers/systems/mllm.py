@@ -47,7 +47,8 @@ IMAGES = 200
 GAMMAS = (3, 5)
 DRAFTERS = {"text only": "captioner_text", "with a vector of the image": "captioner_vector"}
 RIGHT, GAIN = "captions that name the right digit", "share that a vector of the image adds to tau(3)"
-Rows = Callable[[Array, Array], Array]  # which texts, and their words (m, t) -> laws of the word after each (m, t, V)
+# Texts and their words (m, t) -> laws of the word after each word, (m, t, V).
+Rows = Callable[[Array, Array], Array]
 
 
 class Decoded(NamedTuple):
@@ -64,7 +65,7 @@ def rows_of(model: Any, images: Tensor) -> Rows:
 
 
 def drafter(model: Any, images: Tensor) -> Rows:
-    """The same of a drafter; ValueError for one whose positions count pixels."""
+    """A drafter's laws for these images; ValueError for a drafter whose positions count pixels."""
     if model.reads == "pixels":
         raise ValueError(
             f"drafter has {PIXELS} image positions: one for this target reads words alone or one vector of the image"
@@ -73,7 +74,7 @@ def drafter(model: Any, images: Tensor) -> Rows:
 
 
 def written_of(block: Array, emitted: Array) -> Array:
-    """How many of a block's first `emitted` words (m,) are of the text: those up to its first END, which is one."""
+    """How many of a block's first `emitted` words (m,) belong to the text: those up to its first END."""
     ends = (block == END) & (np.arange(block.shape[1]) < emitted[:, None])
     return np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, emitted)
 
@@ -81,9 +82,10 @@ def written_of(block: Array, emitted: Array) -> Array:
 def decode(
     target: Rows, draft: Rows, count: int, gamma: int, rng: np.random.Generator, longest: int = LONGEST
 ) -> Decoded:
-    """Write `count` texts by blocks of gamma drafts, verified token by token; with gamma = 0 the target writes alone.
+    """Write `count` texts by blocks of gamma drafts, verified tokenwise; gamma = 0 is plain decoding.
 
-    A text ends with END or at the longest length. Drafts beyond either are cut after the test, and are not counted.
+    A text ends with END or at the longest length. Drafts beyond either are cut after the test, and
+    are not counted.
     """
     words = np.full((count, longest + gamma + 1), END)
     words[:, 0] = START
@@ -92,18 +94,23 @@ def decode(
     while len(which):
         now, place = length[which], np.arange(len(which))
         width = min(int(now.max()) + gamma, longest)
-        after = np.minimum(now[:, None] - 1 + np.arange(gamma + 1), width - 1)  # beyond the end: whatever, it is cut
+        # Places beyond the end are cut later.
+        after = np.minimum(now[:, None] - 1 + np.arange(gamma + 1), width - 1)
         block, laws = np.full((len(which), gamma + 1), END), []
         for i in range(gamma):
             laws.append(row_at(draft(which, words[which, :width]), after[:, i]))
             block[:, i] = pick(laws[i], rng.random(len(which)))
             words[which, now + i] = block[:, i]
+
+        # The target's pass, and the test of the drafts.
         p = target(which, words[which, :width])[place[:, None], after]
         q = np.stack(laws, axis=1) if laws else p[:, :0]
         u = rng.random((len(which), tokenwise.uniforms(gamma)))
-        kept, token = tokenwise.verify(tokenwise.prepare(p, q), block[:, :gamma], u)
-        block[place, kept] = token
-        emitted = np.minimum(written_of(block, kept + 1), longest - now)
+        num_accepted, token = tokenwise.verify(tokenwise.prepare(p, q), block[:, :gamma], u)
+        block[place, num_accepted] = token
+
+        # Write the block up to END or the longest length.
+        emitted = np.minimum(written_of(block, num_accepted + 1), longest - now)
         words[which[:, None], now[:, None] + np.arange(gamma + 1)] = block
         length[which] += emitted
         blocks[which] += 1
@@ -114,13 +121,17 @@ def decode(
 
 def blocks_of(p: Array, q: Array, texts: Decoded, gamma: int) -> Array:
     """Expected blocks (n,) to write each text, from both models' laws (n, t, V) along it."""
-    told = at(q, texts.words[:, 1:]) / at(p, texts.words[:, 1:])
-    rows = (told[i, :many] for i, many in enumerate(texts.written))  # what fills a text up is nobody's draft
+    ratios = at(q, texts.words[:, 1:]) / at(p, texts.words[:, 1:])
+    # Words that fill a text up are no drafts.
+    rows = (ratios[i, :many] for i, many in enumerate(texts.written))
     return np.array([renewal(text_survival(tokenwise.survival, row, gamma)).blocks for row in rows])
 
 
 def acceptances(p: Array, q: Array, texts: Decoded) -> dict[str, tuple[Array, Array]]:
-    """Kind of word -> sums of 1 - TV (n,) over the words of that kind, and their number; by what the target expects."""
+    """Kind of word -> sums of 1 - TV (n,) over words of that kind, and their number.
+
+    The kind is the one that the target expects at the word's place.
+    """
     real = np.arange(p.shape[1]) < texts.written[:, None]
     content = p[..., CONTENT].sum(axis=-1) > 0.5
     kinds = {"content": real & content, "function": real & ~content, "all": real}
@@ -129,16 +140,18 @@ def acceptances(p: Array, q: Array, texts: Decoded) -> dict[str, tuple[Array, Ar
 
 
 def unigram() -> Array:
-    """How often each word stands in the captions that are learned from."""
-    told = captions.captions()
-    words, lengths = told.words[: len(digits().learned().labels)], told.lengths[: len(digits().learned().labels)]
+    """The frequency of each word in the captions that models learn from."""
+    all_captions = captions.captions()
+    count = len(digits().learned().labels)
+    words, lengths = all_captions.words[:count], all_captions.lengths[:count]
     real = (torch.arange(1, LONGEST) < lengths[:, None]).numpy()
     counts = np.bincount(words[:, 1:].numpy()[real], minlength=len(WORDS))
     return counts / counts.sum()
 
 
 def run(lab: Lab) -> Record:
-    """Captions of the images held out, by the target alone and by blocks."""
+    """Captions of the held-out images, by the target alone and by blocks."""
+    # The target's captions and laws.
     held, rng = digits().held_out(), np.random.default_rng(lab.seed)
     count = lab.texts(IMAGES)
     images, labels = held.images[:count], held.labels[:count].numpy()
@@ -151,7 +164,10 @@ def run(lab: Lab) -> Record:
     exact: dict[str, float] = {}
     measured = {RIGHT: ratio((texts.words == digit[:, None]).any(axis=1), np.ones(count))}
     predicted: dict[str, Estimate] = {}
-    along: dict[str, tuple[Array, dict[str, tuple[Array, Array]]]] = {}  # blocks at gamma = 3, and acceptances
+    # Blocks at gamma = 3, and acceptances.
+
+    # Each drafter along them and decoded: blocks at gamma = 3, and acceptances, by drafter.
+    along: dict[str, tuple[Array, dict[str, tuple[Array, Array]]]] = {}
     for name, weights in DRAFTERS.items():
         small = captions.model(weights)
         draft = drafter(small, images)
@@ -159,7 +175,7 @@ def run(lab: Lab) -> Record:
         along[name] = blocks_of(p, q, texts, 3), acceptances(p, q, texts)
         for kind, (sums, number) in along[name][1].items():
             measured[f"acceptance on {kind} words, {name}"] = ratio(sums, number)
-        sizes = [float(sum(weight.numel() for weight in one.parameters())) for one in (model, small)]
+        sizes = [float(sum(weight.numel() for weight in captioner.parameters())) for captioner in (model, small)]
         exact[f"parameters over the target's, {name}"] = sizes[1] / sizes[0]
         for gamma in GAMMAS:
             lab.said(f"drafter {name}, gamma = {gamma}")
@@ -170,6 +186,8 @@ def run(lab: Lab) -> Record:
             done = decode(target, draft, count, gamma, rng)
             tau = ratio(done.written, done.blocks)
             measured[f"tau({gamma}) decoded, {name}"], measured[f"MBSU({gamma}), {name}"] = tau, _over(tau, cycle)
+
+    # The two drafters compared, and one without a model.
     (alone, by_alone), (seeing, by_seeing) = along.values()
     predicted[GAIN] = bootstrap((alone, seeing), lambda a, b: a.sum(-1) / b.sum(-1) - 1)
     for kind in ("content", "function"):
@@ -181,12 +199,12 @@ def run(lab: Lab) -> Record:
 
 
 def added(kind: str) -> str:
-    """The name of what a vector of the image adds to acceptance."""
+    """The name of the gain in acceptance by a vector of the image."""
     return f"added to acceptance by a vector of the image, {kind} words"
 
 
 def verdict(record: Record) -> Verdict:
-    """No captioner shows nothing; otherwise each of the intervals has its say."""
+    """The outcome of TEST; a target that names wrong digits shows nothing."""
     speed, gain = record.measured[HEADLINE], record.predicted[GAIN]
     content, function = (record.measured[added(kind)] for kind in ("content", "function"))
     if record.measured[RIGHT].value < 0.75:
@@ -198,4 +216,5 @@ def verdict(record: Record) -> Verdict:
 
 
 def _over(tau: Estimate, cycle: float) -> Estimate:
+    """tau over the cost of a cycle, with its interval."""
     return Estimate(*(value / cycle for value in tau))

@@ -1,14 +1,15 @@
-"""Speculative actions of Next-Frame Diffusion: a block of frames is made as if the action that is held stayed.
+"""Speculative actions of Next-Frame Diffusion: blocks of frames assume that the action stays.
 
 Mechanism.   Frames answer to actions that come from outside. A block is made under the action that is known, and kept
-             up to the first frame whose real action differs (`specsim.process.frames`): an action is a draft, and
-             nothing judges a frame.
+             up to the first frame whose real action differs (`specsim.process.frames`): an action
+             is a draft, and nothing judges a frame.
 Law.         Exact if and only if a block's frames are made by the sampler that makes them one by one. Here they are
-             (`real.papers.models.images.world`): with noise that belongs to a frame's time they are equal, not only in
-             law. Frames made jointly, each given the last frame that is known and no other of its block, have another
-             law.
+             (`real.papers.models.images.world`): with noise that belongs to a frame's time they are
+             equal, not only in law. Frames made jointly, each given the last frame that is known
+             and no other of its block, have another law.
 Cost.        Four frames that one pass makes take less than four passes: c(n), measured beside c(1) in turns. A frame
-             that answers to a changed action is there when its block is: c(n) / c(1) times later than it would be.
+             that answers to a changed action is there when its block is: c(n) / c(1) times later
+             than it would be.
 """
 
 from __future__ import annotations
@@ -51,22 +52,26 @@ TEST = (
 HEADLINE = "speed of the best block, persistence 0.95"
 MODELS = ("world",)
 PERSISTENCE = (0.5, 0.8, 0.95)
-BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8)  # frames of a block
+# Frames of a block.
+BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8)
 SHOWN = (2, 4, 8)
-LENGTH = 121  # actions of a text; the last one's frame is not made
-COMPARED = 61  # of the actions of three texts, whose frames are made both ways
-TURNS = 7  # of timing, over all blocks, for each text
+# Actions of a text; the last one's frame is not made.
+LENGTH = 121
+# Actions of each of three texts whose frames are made both ways.
+COMPARED = 61
+# Turns of timing over all blocks, for each text.
+TURNS = 7
 
 
 class Kept(NamedTuple):
-    """Frames kept (texts,), blocks (texts,), of blocks that no end cut short."""
+    """Accepted frames (texts,) and blocks (texts,), without blocks that the end cut short."""
 
     frames: Array
     blocks: Array
 
 
 def held_keys(texts: int, persistence: float, seed: int, actions: int = LENGTH) -> Array:
-    """Actions (texts, actions): each stays with a probability, and else becomes one of the other three."""
+    """Actions (texts, actions): each stays with this probability, or becomes one of the other three."""
     rng = np.random.default_rng([seed, round(1000 * persistence)])
     changes = (rng.random((texts, actions)) >= persistence) * rng.integers(1, world.ACTIONS, (texts, actions))
     changes[:, 0] = rng.integers(world.ACTIONS, size=texts)
@@ -77,7 +82,8 @@ def passes(actions: Array, frames: int) -> Iterator[tuple[process.State, process
     """The process before and after each of its blocks: its rows are point masses at the actions (texts, N)."""
     texts, length = actions.shape
     state = process.start(length, texts, frames=frames)
-    u = np.full((texts, process.uniforms(state, tokenwise)), 0.5)  # point masses never heed them
+    # With point masses uniforms do not matter.
+    u = np.full((texts, process.uniforms(state, tokenwise)), 0.5)
     while (state.filled < length).any():
         real = np.take_along_axis(actions, process.ask(state).places, axis=1)
         rows = one_hot(real, np.zeros((*real.shape, world.ACTIONS)))
@@ -87,7 +93,7 @@ def passes(actions: Array, frames: int) -> Iterator[tuple[process.State, process
 
 
 def kept(actions: Array, frames: int) -> Kept:
-    """Frames that blocks keep, and blocks, of each text."""
+    """Accepted frames and blocks of each text."""
     sums = np.zeros((2, len(actions)))
     for state, after in passes(actions, frames):
         whole = (state.filled > 0) & (state.filled <= actions.shape[1] - frames)
@@ -105,10 +111,11 @@ def one_by_one(model: world.Denoiser, first: Tensor, actions: Array, seed: int, 
 
 
 def in_blocks(model: world.Denoiser, first: Tensor, actions: Array, frames: int, seed: int, text: int) -> Tensor:
-    """The same frames, made in blocks under the action held, and kept as the process says."""
+    """The frames of one text, made in blocks under the held action and accepted by the process."""
     before, made = world.opened(first), []
     for state, after in passes(actions[None], frames):
-        now = int(state.filled[0]) - 1  # the frame of the last action known
+        # The frame of the last known action.
+        now = int(state.filled[0]) - 1
         if now < 0:
             continue
         noise = torch.stack([world.noise(seed, text, t) for t in range(now, min(now + frames, len(actions) - 1))])
@@ -120,15 +127,15 @@ def in_blocks(model: world.Denoiser, first: Tensor, actions: Array, frames: int,
 
 
 def answering(frames: Tensor, first: Tensor, actions: Array) -> Array:
-    """Whether each frame (N - 1, 16, 16) is nearest to what its own action makes of the frame before."""
+    """Whether each frame (N - 1, 16, 16) is nearest to the frame before it moved by its own action."""
     before = torch.cat([first[None], frames[:-1]])
     apart = [((frames - world.moved(before, action)) ** 2).sum((-2, -1)) for action in range(world.ACTIONS)]
-    found: Array = torch.stack(apart).argmin(0).numpy() == actions[:-1]
-    return found
+    is_nearest: Array = torch.stack(apart).argmin(0).numpy() == actions[:-1]
+    return is_nearest
 
 
 def alike(images: Tensor) -> int:
-    """Images that two actions move alike: their frames would not tell the action."""
+    """The number of images that two actions move alike: their frames do not show the action."""
     frames = world.placed(images, torch.zeros(len(images), 2, dtype=torch.int64))
     after = [world.moved(frames, action) for action in range(world.ACTIONS)]
     same = [(a == b).all(-1).all(-1) for i, a in enumerate(after) for b in after[:i]]
@@ -145,7 +152,7 @@ def joint_bias(kernel: Sequence[Sequence[Fraction]], first: int = 0) -> Fraction
 
 def seconds(model: world.Denoiser, firsts: Tensor, seed: int, turns: int = TURNS) -> Mapping[int, Array]:
     """Seconds (texts,) of a block of each length: the median over turns, in which all lengths alternate."""
-    found = np.zeros((len(firsts), len(BLOCKS), turns))
+    times = np.zeros((len(firsts), len(BLOCKS), turns))
     for text, first in enumerate(firsts):
         before = world.opened(first)
         noise = torch.stack([world.noise(seed, text, now) for now in range(max(BLOCKS))])
@@ -153,8 +160,8 @@ def seconds(model: world.Denoiser, firsts: Tensor, seed: int, turns: int = TURNS
             for i, frames in enumerate(BLOCKS):
                 began = time.perf_counter()
                 world.block(model, before, turn % world.ACTIONS, noise[:frames])
-                found[text, i, turn] = time.perf_counter() - began
-    return dict(zip(BLOCKS, np.median(found, axis=-1).T, strict=True))
+                times[text, i, turn] = time.perf_counter() - began
+    return dict(zip(BLOCKS, np.median(times, axis=-1).T, strict=True))
 
 
 def best(all_kept: Mapping[int, Kept], cost: Mapping[int, Array]) -> tuple[int, Estimate]:
@@ -168,7 +175,8 @@ def best(all_kept: Mapping[int, Kept], cost: Mapping[int, Array]) -> tuple[int, 
 
 
 def run(lab: Lab) -> Record:
-    """Frames of both kinds compared, kept frames counted, blocks timed."""
+    """Frames of both kinds compared, accepted frames counted, blocks timed."""
+    # First frames, and exact numbers.
     model, texts = world.model(), lab.texts(60)
     firsts = world.placed(
         digits().held_out().images[:texts],
@@ -181,6 +189,8 @@ def run(lab: Lab) -> Record:
         "frames compared": 0,
         "frames unlike those made alone": 0,
     }
+
+    # Times.
     measured: dict[str, Estimate] = {}
     lab.said("time of blocks")
     cost = seconds(model, firsts, lab.seed)
@@ -191,6 +201,8 @@ def run(lab: Lab) -> Record:
     for rho in PERSISTENCE:
         lab.said(f"frames under keys held with persistence {rho}")
         actions = held_keys(texts, rho, lab.seed)
+
+        # Frames in blocks are those that are made alone.
         answers = []
         for text in range(lab.texts(3, 2)):
             real = actions[text, :COMPARED]
@@ -204,6 +216,8 @@ def run(lab: Lab) -> Record:
         measured[f"frames that show their action, persistence {rho}"] = ratio(
             shown.sum(1), np.full(len(shown), shown.shape[1])
         )
+
+        # Accepted frames, beside their formula, and speeds.
         all_kept = {frames: kept(actions, frames) for frames in BLOCKS}
         for frames in SHOWN:
             here, label = all_kept[frames], f"{frames} frames, persistence {rho}"
@@ -220,18 +234,18 @@ def run(lab: Lab) -> Record:
 
 
 def verdict(record: Record) -> Verdict:
-    """Whether the best block is faster, and frames and kept numbers are what they have to be."""
-    found, equal = record.measured[HEADLINE], record.exact["frames unlike those made alone"] == 0
+    """Whether the best block is faster, and frames and accepted numbers are the expected ones."""
+    speed, equal = record.measured[HEADLINE], record.exact["frames unlike those made alone"] == 0
     labels = [f"{frames} frames, persistence {rho}" for frames in SHOWN for rho in PERSISTENCE]
     kept_holds = all(
-        (one := record.measured[f"kept, {label} (all nine at 95 %)"]).low
+        (interval := record.measured[f"kept, {label} (all nine at 95 %)"]).low
         <= record.exact[f"kept by the formula, {label}"]
-        <= one.high
+        <= interval.high
         for label in labels
     )
-    if not equal or found.high < 1:
+    if not equal or speed.high < 1:
         return "contradicts"
-    told = record.exact["digits that two actions move alike"] == 0 and all(
+    actions_show = record.exact["digits that two actions move alike"] == 0 and all(
         record.measured[f"frames that show their action, persistence {rho}"].value >= 0.95 for rho in PERSISTENCE
     )
-    return "shows" if found.low > 1 and kept_holds and told else "does not show"
+    return "shows" if speed.low > 1 and kept_holds and actions_show else "does not show"

@@ -1,4 +1,4 @@
-"""Trees by stochastic beam search against i.i.d. paths, at equal length and at equal numbers of nodes."""
+"""Trees by stochastic beam search against i.i.d. paths of equal length with equally many nodes."""
 
 from __future__ import annotations
 
@@ -36,23 +36,25 @@ HEADLINE = "tokens a block added by RSD-S, width 4, length 4"
 MODELS = ()
 
 PROMPTS, BLOCKS = 64, 12
-LENGTH = 128  # tokens that the decode loop writes after each prompt
-SIZES = ((4, 4), (2, 4), (4, 8))  # width and length: 16, 8 and 32 nodes
+# Tokens that the decode loop writes after each prompt.
+LENGTH = 128
+# Width and length: 16, 8 and 32 nodes.
+SIZES = ((4, 4), (2, 4), (4, 8))
 
 
 def kinds(sizes: Sequence[tuple[int, int]]) -> dict[str, Kind]:
-    """At each width and length: beams, constant branching, and as many i.i.d. paths, all of as many nodes."""
-    found = {}
+    """Beams, constant branching and i.i.d. paths by width and length, with equally many nodes."""
+    by_name = {}
     for width, length in sizes:
         branching = (width, *[1] * (length - 1))
-        found[said("RSD-S", width, length)] = Kind("beam", (width, length))
-        found[said("RSD-C", width, length)] = Kind("without_replacement", tuple(trees.k_ary(branching).tolist()))
-        found[said("i.i.d. paths", width, length)] = Kind("paths", tuple(trees.paths(width, length).tolist()))
-    return found
+        by_name[name_of("RSD-S", width, length)] = Kind("beam", (width, length))
+        by_name[name_of("RSD-C", width, length)] = Kind("without_replacement", tuple(trees.k_ary(branching).tolist()))
+        by_name[name_of("i.i.d. paths", width, length)] = Kind("paths", tuple(trees.paths(width, length).tolist()))
+    return by_name
 
 
-def said(name: str, width: int, length: int) -> str:
-    """How the record calls trees of a size."""
+def name_of(name: str, width: int, length: int) -> str:
+    """The name of trees of a size in the record."""
     return f"{name}, width {width}, length {length}"
 
 
@@ -61,31 +63,36 @@ def run(lab: Lab) -> Record:
     prompts, blocks = on.prompts_of(texts(1.0).of("test"), lab.texts(PROMPTS, 3)), lab.texts(BLOCKS, 1)
     sizes = SIZES if lab.share >= 0.1 else SIZES[:1]
     lab.said("blocks of trees")
-    found = on.tallies(prompts, kinds(sizes), said("i.i.d. paths", *SIZES[0]), blocks, lab.seed)
-    measured = {f"tokens a block, {name}": tau(one) for name, one in found.items()}
+    by_kind = on.tallies(prompts, kinds(sizes), name_of("i.i.d. paths", *SIZES[0]), blocks, lab.seed)
+    measured = {f"tokens a block, {name}": tau(of_kind) for name, of_kind in by_kind.items()}
     for size in sizes:
         for name in ("RSD-S", "RSD-C"):
-            added = gain(found[said(name, *size)], found[said("i.i.d. paths", *size)])
-            measured[f"tokens a block added by {said(name, *size)}"] = added
+            added = gain(by_kind[name_of(name, *size)], by_kind[name_of("i.i.d. paths", *size)])
+            measured[f"tokens a block added by {name_of(name, *size)}"] = added
     measured |= _in_the_loop(lab, prompts)
     return Record({"blocks of each prompt": float(blocks), "prompts": float(len(prompts))}, measured, {})
 
 
 def _in_the_loop(lab: Lab, prompts: Sequence[list[int]]) -> dict[str, Estimate]:
-    """Tokens a block of texts that the decode loop writes with each kind of the first size, all of them its own."""
+    """Tokens a block of the decode loop with each kind of the first size.
+
+    Each writes its own texts.
+    """
     length, runs = LENGTH if lab.share >= 0.1 else 6, dict[str, Tally]()
     for name, kind in kinds(SIZES[:1]).items():
         lab.said(f"decoded, {name}")
         runs[name] = on.decoded(prompts, kind, length, lab.seed)
-    iid = runs[said("i.i.d. paths", *SIZES[0])]
-    found = {f"tokens a block decoded, {name}": tau(run) for name, run in runs.items()}
+    iid = runs[name_of("i.i.d. paths", *SIZES[0])]
+    measured = {f"tokens a block decoded, {name}": tau(run) for name, run in runs.items()}
     for name in ("RSD-S", "RSD-C"):
-        whole = said(name, *SIZES[0])
-        found[f"tokens a block added in the decode loop by {whole}"] = gain(runs[whole], iid)
-    return found
+        whole = name_of(name, *SIZES[0])
+        measured[f"tokens a block added in the decode loop by {whole}"] = gain(runs[whole], iid)
+    return measured
 
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
-    found = record.measured[HEADLINE]
-    return "shows" if found.low > 0 else "contradicts" if found.high < 0 else "does not show"
+    gained = record.measured[HEADLINE]
+    if gained.high < 0:
+        return "contradicts"
+    return "shows" if gained.low > 0 else "does not show"

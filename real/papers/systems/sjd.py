@@ -36,27 +36,30 @@ HEADLINE = "fewer steps, W = 16, left"
 MODELS = ("raster_target",)
 
 WINDOWS, WINDOW, FIRST = (1, 2, 4, 8, 16, 32), 16, ("left", "up", "uniform")
-MOST, SAVES, BAND = 0.5, 0.10, 0.05  # of TEST
+# Limits of TEST.
+MOST, SAVES, BAND = 0.5, 0.10, 0.05
 PASSES, SAVED = "passes a pixel, W = 16, left", "share of passes that W = 32 saves on W = 16"
 ENERGY, OF_RELABELLED = "energy less ancestral, nats a pixel", "energy less ancestral, old tokens under the newest law"
 CHI = "chi-square of 3 pixels (its interval: 99 % of samples of the law itself)"
-SHORT, SMALL = 8, 4  # pixels and window of the sampling test: every slot that its pixels can be filled from
+# Pixels and window of the sampling test, in which pixels are filled from every slot.
+SHORT, SMALL = 8, 4
 
 
 def relabelled() -> ModuleType:
-    """The error that looks like a gain: a slot keeps its old token, and the newest row is called its law."""
+    """A wrong process that looks like a gain: slots keep old tokens, with the newest row as their law."""
     wrong = ModuleType("jacobi")
 
     def advance(state: jacobi.State, rows: Array, rule: ModuleType, u: Array) -> jacobi.State:
-        kept = jacobi.advance(state._replace(carry="old"), rows, rule, u)
-        return jacobi.advance(state, rows, rule, u)._replace(text=kept.text)
+        """Advance the process, with the tokens of one that carries old laws."""
+        old = jacobi.advance(state._replace(carry="old"), rows, rule, u)
+        return jacobi.advance(state, rows, rule, u)._replace(text=old.text)
 
     vars(wrong).update({name: vars(jacobi)[name] for name in ("start", "ask", "uniforms")}, advance=advance)
     return wrong
 
 
 def run(lab: Lab) -> Record:
-    """Passes by window and initialiser, the law by two tests, what is carried, blocks, and seconds beside passes."""
+    """Passes by window and initialiser, tests of the law, variants of what is carried, and seconds."""
     measured: dict[str, Estimate] = {}
     passes = _passes(lab, measured)
     _variants(lab, measured, passes)
@@ -67,15 +70,15 @@ def run(lab: Lab) -> Record:
 
 
 def _tables() -> dict[str, float]:
-    """Bias of whole texts, and passes: sums over everything that can happen on a binary table."""
+    """Bias of whole texts, and passes, on a binary table: sums over all outcomes."""
     out, laws = {}, on.table(2, 3, 3)
-    told: dict[str, tuple[Rule, dict[str, Any]]] = {
+    cases: dict[str, tuple[Rule, dict[str, Any]]] = {
         "tokenwise": ("jacobi", {}),
         "block": ("jacobi", {"rule": "block"}),
         "old laws kept": ("jacobi", {"carry": "old"}),
         "old tokens under the newest law": (relabelled(), {}),
     }
-    for name, (process, params) in told.items():
+    for name, (process, params) in cases.items():
         bias, passes = on.on_table(laws, 3, process, window=2, **params)
         out[f"bias on a table of 3 positions, {name}"] = float(bias)
         out[f"passes a token on that table, {name}"] = float(passes)
@@ -89,7 +92,8 @@ def _passes(lab: Lab, measured: dict[str, Estimate]) -> dict[tuple[str, int], on
         for window in WINDOWS:
             lab.said(f"W = {window}, {first}")
             made[first, window] = on.images("jacobi", which, seed=lab.seed, window=window, first=first, width=SIDE)
-            if (first, window) != ("left", WINDOW):  # that one with more images, below
+            # This case has more images, below.
+            if (first, window) != ("left", WINDOW):
                 measured[f"passes a pixel, W = {window}, {first}"] = on.passes_a_pixel(made[first, window])
     long, longer = (made["left", window].passes for window in (WINDOW, 2 * WINDOW))
     measured[SAVED] = bootstrap((long, longer), lambda a, b: 1 - b.sum(-1) / a.sum(-1))
@@ -97,7 +101,7 @@ def _passes(lab: Lab, measured: dict[str, Estimate]) -> dict[tuple[str, int], on
 
 
 def _variants(lab: Lab, measured: dict[str, Estimate], made: dict[tuple[str, int], on.Images]) -> None:
-    """What else can be carried, and how much it costs."""
+    """Variants of what a slot carries over: passes, and energies of the wrong one."""
     which, fewest = on.labels(lab.texts(256), lab.seed), made["left", WINDOW].passes
     lab.said("old laws kept")
     old = on.images("jacobi", which, seed=lab.seed, window=WINDOW, carry="old")
@@ -110,38 +114,44 @@ def _variants(lab: Lab, measured: dict[str, Estimate], made: dict[tuple[str, int
 
 
 def _law(lab: Lab, measured: dict[str, Estimate]) -> dict[str, float]:
-    """Whether the target's law is kept, by tokenwise verification and by blocks; both on the same numbers."""
+    """Tests of the law under tokenwise and block verification, with the same random numbers."""
+    # Energies and passes.
     which = on.labels(lab.texts(1000), lab.seed)
     lab.said("energy: ancestral sampling")
     plain = on.energies(on.ancestral(which, seed=lab.seed + 1))
     lab.said("energy: W = 16")
-    one, whole = (on.images("jacobi", which, seed=lab.seed, rule=r, window=WINDOW) for r in ("tokenwise", "block"))
-    measured[PASSES] = on.passes_a_pixel(one)
-    measured[HEADLINE] = ratio(np.full(len(which), PIXELS), one.passes)
-    measured["passes a pixel, W = 16, left, block"] = on.passes_a_pixel(whole)
-    measured["passes a pixel of block less tokenwise, paired"] = on.mean((whole.passes - one.passes) / PIXELS)
-    measured[ENERGY] = on.mean(on.energies(one) - plain)
-    measured["energy less ancestral, nats a pixel, block"] = on.mean(on.energies(whole) - plain)
-    many, found = on.labels(lab.texts(20_000), lab.seed + 2), 0.0
-    told: dict[str, tuple[Rule, Rule]] = {
+    tokenwise, block = (
+        on.images("jacobi", which, seed=lab.seed, rule=r, window=WINDOW) for r in ("tokenwise", "block")
+    )
+    measured[PASSES] = on.passes_a_pixel(tokenwise)
+    measured[HEADLINE] = ratio(np.full(len(which), PIXELS), tokenwise.passes)
+    measured["passes a pixel, W = 16, left, block"] = on.passes_a_pixel(block)
+    measured["passes a pixel of block less tokenwise, paired"] = on.mean((block.passes - tokenwise.passes) / PIXELS)
+    measured[ENERGY] = on.mean(on.energies(tokenwise) - plain)
+    measured["energy less ancestral, nats a pixel, block"] = on.mean(on.energies(block) - plain)
+
+    # Chi-square tests of the first pixels.
+    many, detectable = on.labels(lab.texts(20_000), lab.seed + 2), 0.0
+    cases: dict[str, tuple[Rule, Rule]] = {
         CHI: ("jacobi", "tokenwise"),
         f"{CHI}, block": ("jacobi", "block"),
         f"{CHI}, old tokens under the newest law": (relabelled(), "tokenwise"),
     }
-    for name, (process, rule) in told.items():
+    for name, (process, rule) in cases.items():
         lab.said(name)
         texts = on.images(process, many, seed=lab.seed, rule=rule, pixels=SHORT, window=SMALL).texts
-        measured[name], found = on.goodness(texts, on.first_law())
-    return {"TV of 3 pixels that the chi-square test finds with 95 %": found}
+        measured[name], detectable = on.goodness(texts, on.first_law())
+    return {"TV of 3 pixels that the chi-square test finds with 95 %": detectable}
 
 
 def _seconds(lab: Lab, measured: dict[str, Estimate]) -> None:
     """One image at a time, with a cache, by turns: seconds are another number than passes."""
     which, times = on.labels(lab.texts(24, 3), lab.seed + 3), []
-    for i in range(-1, len(which)):  # one to warm up
+    # The first image warms up.
+    for i in range(-1, len(which)):
         lab.said(f"seconds: image {i + 1} of {len(which)}")
-        one = which[max(i, 0)][None]
-        plain, fewer = on.ancestral(one, seed=i + 1), on.images("jacobi", one, seed=i + 1, window=WINDOW)
+        digit = which[max(i, 0)][None]
+        plain, fewer = on.ancestral(digit, seed=i + 1), on.images("jacobi", digit, seed=i + 1, window=WINDOW)
         times.append((plain.seconds, fewer.seconds, plain.in_model, fewer.in_model))
     plain_s, fewer_s, plain_in, fewer_in = np.array(times[1:]).T
     measured["times faster by the clock, batch 1, everything counted"] = ratio(plain_s, fewer_s)
@@ -150,10 +160,11 @@ def _seconds(lab: Lab, measured: dict[str, Estimate]) -> None:
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
-    found = record.measured
-    passes, energy = found[PASSES], found[ENERGY]
+    measured = record.measured
+    passes, energy = measured[PASSES], measured[ENERGY]
     if passes.low > MOST or energy.low > BAND or energy.high < -BAND:
         return "contradicts"
-    fewer = passes.high < MOST and found[SAVED].high < SAVES
-    kept = -BAND < energy.low <= energy.high < BAND < found[OF_RELABELLED].low and found[CHI].value <= found[CHI].high
-    return "shows" if fewer and kept else "does not show"
+    fewer = passes.high < MOST and measured[SAVED].high < SAVES
+    is_near = -BAND < energy.low <= energy.high < BAND < measured[OF_RELABELLED].low
+    keeps_law = is_near and measured[CHI].value <= measured[CHI].high
+    return "shows" if fewer and keeps_law else "does not show"

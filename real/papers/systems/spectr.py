@@ -56,9 +56,9 @@ def kinds(counts: Sequence[int]) -> dict[str, Kind]:
     )
 
 
-def shares(told: Texts, each: int) -> dict[int, float]:
-    """By number of drafts: the least acceptance of K-SEQ over the optimum of i.i.d. drafts, over rows."""
-    p, q = rows(told, each)
+def shares(texts: Texts, each: int) -> dict[int, float]:
+    """Number of i.i.d. drafts -> the least acceptance of K-SEQ over the optimum, over rows."""
+    p, q = rows(texts, each)
     return {
         k: float(np.min(kseq.acceptance(kseq.prepare(p, q, k)) / optimal_acceptance(p, q, num_drafts=k)))
         for k in COUNTS
@@ -67,25 +67,25 @@ def shares(told: Texts, each: int) -> dict[int, float]:
 
 def run(lab: Lab) -> Record:
     """Every kind after the same prompts, and K-SEQ against the optimum on rows."""
-    told = texts(1.0).of("test")
-    prompts = on.prompts_of(told, lab.texts(PROMPTS, 3))
+    test_texts = texts(1.0).of("test")
+    prompts = on.prompts_of(test_texts, lab.texts(PROMPTS, 3))
     blocks, counts = lab.texts(BLOCKS, 1), COUNTS if lab.share >= 0.1 else (TESTED,)
     exact = {"1 - 1/e": LEAST, "blocks of each prompt": float(blocks), "prompts": float(len(prompts))}
     lab.said("rows of both models")
     exact |= {f"{SHARE}, K = {k}": share for k, share in shares(texts(1.0).of("test", lab.texts(ROWS)), EACH).items()}
     lab.said("blocks of paths")
-    found = on.tallies(prompts, kinds(counts), "one draft", blocks, lab.seed)
-    measured = {f"tokens a block, {name}": tau(one) for name, one in found.items()}
+    by_kind = on.tallies(prompts, kinds(counts), "one draft", blocks, lab.seed)
+    measured = {f"tokens a block, {name}": tau(of_kind) for name, of_kind in by_kind.items()}
     for k in counts:
-        new = found[f"K-SEQ, K = {k}"]
-        measured[f"tokens a block added by K-SEQ to one draft, K = {k}"] = gain(new, found["one draft"])
-        measured[f"the same to recursive rejection, K = {k}"] = gain(new, found[f"recursive, K = {k}"])
+        new = by_kind[f"K-SEQ, K = {k}"]
+        measured[f"tokens a block added by K-SEQ to one draft, K = {k}"] = gain(new, by_kind["one draft"])
+        measured[f"the same to recursive rejection, K = {k}"] = gain(new, by_kind[f"recursive, K = {k}"])
     return Record(exact, measured, {})
 
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed; a row below the bound contradicts the theorem."""
-    found = record.measured[HEADLINE]
-    if found.high < 0 or any(record.exact[f"{SHARE}, K = {k}"] < LEAST for k in COUNTS):
+    gained = record.measured[HEADLINE]
+    if gained.high < 0 or any(record.exact[f"{SHARE}, K = {k}"] < LEAST for k in COUNTS):
         return "contradicts"
-    return "shows" if found.low > 0 else "does not show"
+    return "shows" if gained.low > 0 else "does not show"

@@ -59,28 +59,34 @@ def gradients(draft: Any, ids: Tensor, name: str, seed: int = 0) -> Tensor:
     rng = torch.Generator().manual_seed(seed)
     tokens = torch.multinomial(log_q.detach().exp(), 1, generator=rng)[:, 0] if objective.SAMPLED else None
     objective.loss(p, log_q, tokens).mean().backward()
-    found = torch.cat([w.grad.flatten() for w in draft.parameters()])
+    gradient = torch.cat([w.grad.flatten() for w in draft.parameters()])
     draft.zero_grad()
-    return found
+    return gradient
 
 
 def noise(draft: Any, ids: Tensor, name: str, draws: int) -> float:
-    """Variance of a sampled gradient over its squared mean, both summed over parameters; 0 for one that is exact."""
-    found = torch.stack([gradients(draft, ids, name, seed) for seed in range(draws)])
-    spread = float(found.var(0).sum())
-    return spread / max(float(found.mean(0).square().sum()) - spread / draws, 1e-30)
+    """Variance of a sampled gradient over its squared mean, both summed over parameters.
+
+    It is 0 for an exact gradient.
+    """
+    drawn = torch.stack([gradients(draft, ids, name, seed) for seed in range(draws)])
+    spread = float(drawn.var(0).sum())
+    return spread / max(float(drawn.mean(0).square().sum()) - spread / draws, 1e-30)
 
 
 def run(lab: Lab) -> Record:
     """Gradients at the start; then four objectives under two optimizers."""
+    # The draft before tuning.
     start, written = plain(lab), training_texts(lab)
     judged = on.rows(judging(lab, "test", 64))
-    told, before = judged.texts, on.acceptance(start, judged)
-    measured = {"acceptance before": mean(told, before)}
+    test_texts, before = judged.texts, on.acceptance(start, judged)
+    measured = {"acceptance before": mean(test_texts, before)}
     seeds = SEEDS if lab.share >= 0.1 else 1
     exact = {"seeds": float(seeds)} | _at_the_start(
         lab, start, on.joined(written)[: 4 if lab.share >= 0.1 else 1, :128]
     )
+
+    # Each optimizer, mean over seeds.
     for optimizer, whole in PLANS.items():
         plan, sums = shorter(whole, lab), dict.fromkeys((*SAMPLED, *EXACT), np.zeros(len(before)))
         for seed in range(lab.seed, lab.seed + seeds):
@@ -89,35 +95,37 @@ def run(lab: Lab) -> Record:
             sums = {name: total + on.acceptance(made[name], judged) for name, total in sums.items()}
         after = {name: total / seeds for name, total in sums.items()}
         for name, values in after.items():
-            measured[f"acceptance added by {name}, {optimizer}"] = added(told, values, before)
-        measured[tested(optimizer)] = added(told, after["tvdpp_sampled"], after["tvd_sampled"], 0.975)
+            measured[f"acceptance added by {name}, {optimizer}"] = added(test_texts, values, before)
+        measured[tested(optimizer)] = added(test_texts, after["tvdpp_sampled"], after["tvd_sampled"], 0.975)
         measured[f"acceptance added to exact TVD by exact TVD++, {optimizer}"] = added(
-            told, after["tvdpp"], after["tvd"]
+            test_texts, after["tvdpp"], after["tvd"]
         )
+
+    # Sampled objectives on texts of the corpus.
     plan = shorter(PLANS["Muon and AdamW"], lab)
     made = on.tune(start, SAMPLED, on.batches_of("corpus", written, corpus_of(lab), plan, lab.seed), plan, lab.seed)
     for name, draft in made.items():
         name = f"acceptance added by {name} on text of the corpus, Muon and AdamW"
-        measured[name] = added(told, on.acceptance(draft, judged), before)
+        measured[name] = added(test_texts, on.acceptance(draft, judged), before)
     return Record(exact, measured, {})
 
 
 def tested(optimizer: Optimizer) -> str:
-    """The name of what sampled TVD++ adds under an optimizer."""
+    """The name of the gain of sampled TVD++ under an optimizer."""
     return f"acceptance added to sampled TVD by sampled TVD++, {optimizer} (97.5 %)"
 
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
     both = [record.measured[tested(optimizer)] for optimizer in PLANS]
-    if any(one.high < 0 for one in both):
+    if any(estimate.high < 0 for estimate in both):
         return "contradicts"
     same = abs(record.exact[COSINE] - 1) < STRAIGHT
-    return "shows" if same and all(one.low > 0 for one in both) else "does not show"
+    return "shows" if same and all(estimate.low > 0 for estimate in both) else "does not show"
 
 
 def _at_the_start(lab: Lab, start: Any, ids: Tensor) -> dict[str, float]:
-    """How the gradients of the objectives lie to each other, and how noisy the sampled ones are."""
+    """Cosine and lengths of the exact objectives' gradients, and the noise of the sampled ones."""
     lab.said("gradients")
     ours, theirs = (gradients(start, ids, name).double() for name in EXACT)
     draws = lab.texts(16, 2)

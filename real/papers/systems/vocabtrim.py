@@ -53,22 +53,27 @@ SPEED = f"speed gained by the best trimmed head, {SAID['own']}"
 SOURCES = ("target-written", "draft-written", "corpus")
 KEPT = (128, 256, 512, 1024, 1536)
 GAMMAS = (1, 2, 3, 4, 5, 6)
-STEPS = 400  # of a draft, to time a head
-Head = tuple[str, int]  # whose counts, and how many tokens; ("full", V)
+# Steps of a draft that time a head.
+STEPS = 400
+# The source of the counts and the number of tokens; ("full", V) for the whole head.
+Head = tuple[str, int]
 
 
 class Weighed(NamedTuple):
-    """What heads cost, and what they score along texts."""
+    """Costs of heads, and their target calls along texts."""
 
     kept: Mapping[Head, list[int]]
-    sizes: Mapping[Head, float]  # `weights_read`
-    tuned: Mapping[Head, Mapping[int, Tally]]  # on validation texts, by the length of a block
+    # `weights_read` of each head.
+    sizes: Mapping[Head, float]
+    # Tallies on validation texts and on test texts, by the length of a block.
+    tuned: Mapping[Head, Mapping[int, Tally]]
     judged: Mapping[Head, Mapping[int, Tally]]
-    covered: Mapping[int, Estimate]  # share of test tokens, by how many are kept of the target's
+    # Share of the test tokens among the target's most frequent ones, by their number.
+    covered: Mapping[int, Estimate]
 
 
 class Chosen(NamedTuple):
-    """A head and the length of its blocks, with what they score on validation texts."""
+    """A head and the length of its blocks, with their score on validation texts."""
 
     head: Head
     gamma: int
@@ -76,7 +81,7 @@ class Chosen(NamedTuple):
 
 
 def run(lab: Lab) -> Record:
-    """Counts, tau of every head along texts, what is chosen, and both gains."""
+    """Counts, tau of every head along texts, the choices, and both gains."""
     validation = texts(1.0).of("validation", lab.texts(64, 2))
     test = texts(1.0).of("test", lab.texts(128, 4))
     kept = heads(counts(lab), pair(), KEPT)
@@ -97,7 +102,8 @@ def weighed(both: Pair, kept: Mapping[Head, list[int]], validation: Texts, test:
 
 
 def study(lab: Lab, both: Pair, found: Weighed, own: Times) -> Record:
-    """What the heads of every source gain in memory-bound speedup, and those of the target's texts in speed."""
+    """Gains of the heads of every source in memory-bound speedup, and of the target's texts in speed."""
+    # Gains by weights read.
     _, sizes, tuned, judged, covered = found
     measured: dict[str, Estimate] = {}
     full = best(tuned, sizes, ("full",))
@@ -109,6 +115,8 @@ def study(lab: Lab, both: Pair, found: Weighed, own: Times) -> Record:
                 judged[source, k][full.gamma]
             )
     measured[f"tau of blocks of {full.gamma}, full head"] = tau(judged[full.head][full.gamma])
+
+    # Coverage, speed by measured times, and sizes.
     for k, share in covered.items():
         measured[f"share of test tokens among the {k} most frequent in the target's texts"] = share
     measured[SPEED] = _speed(lab, both, found, own)
@@ -119,18 +127,22 @@ def study(lab: Lab, both: Pair, found: Weighed, own: Times) -> Record:
 
 
 def counts(lab: Lab) -> dict[str, Array]:
-    """How often each token stands in equally many tokens of every source."""
+    """Counts of each token in equally many tokens of every source."""
     return sources(lab, pair(), training_texts(lab))
 
 
 def sources(lab: Lab, both: Pair, told: Texts) -> dict[str, Array]:
-    """Counts of each token in what this pair's target told, what its draft writes there, and as much of the corpus."""
+    """Counts of each token in texts of the target, of the draft after the same prompts, and the corpus.
+
+    All sources have equally many tokens.
+    """
     lab.said("texts of the draft")
     mine = written(both.draft, told)
     number = told.tokens.size
     found: list[int] = []
     files = list(stdlib_files().items())
-    for name, path in [one for first in range(8) for one in files[first::8]]:  # not of its first letters alone
+    # Every eighth file, so that the files are not those of its first letters alone.
+    for name, path in [one for first in range(8) for one in files[first::8]]:
         if len(found) < number:
             found += token_stream(both.tokenizer, {name: path.read_text(encoding="utf-8")}).tolist()
     streams = (told.tokens.ravel(), mine.ravel(), np.array(found[:number]))
@@ -138,7 +150,7 @@ def sources(lab: Lab, both: Pair, told: Texts) -> dict[str, Array]:
 
 
 def written(model: LanguageModel, told: Texts, seed: int = 2) -> Array:
-    """What a model writes after the same openings, as much of it."""
+    """Texts of the same lengths that a model writes after the same openings."""
     made = []
     for i in range(0, len(told.prompts), TOGETHER):
         prompts = told.prompts[i : i + TOGETHER]
@@ -193,22 +205,23 @@ def best(tuned: Mapping[Head, Mapping[int, Tally]], sizes: Mapping[Head, float],
 
 
 def _tau(told: Tally) -> float:
+    """Tokens per target call."""
     return float(told.tokens.sum() / told.blocks.sum())
 
 
 def bound_gain(found: Weighed, new: Chosen, old: Chosen) -> Estimate:
-    """By which share the memory-bound speedup is larger, paired by prompt."""
+    """The new memory-bound speedup over the old one, less 1, paired by prompt."""
     return scaled_gain(found.judged, new, old, mbsu_cost(found.sizes, old) / mbsu_cost(found.sizes, new))
 
 
 def scaled_gain(judged: Mapping[Head, Mapping[int, Tally]], new: Chosen, old: Chosen, factor: float) -> Estimate:
-    """By which share tau times a factor is larger, paired by prompt."""
+    """The new tau times a factor over the old one, less 1, paired by prompt."""
     found = gain(judged[new.head][new.gamma], judged[old.head][old.gamma])
     return Estimate(*((1 + value) * factor - 1 for value in found))
 
 
 def _speed(lab: Lab, both: Pair, told: Weighed, own: Times) -> Estimate:
-    """Return the choice by measured times, whose spread is in the interval beside that of prompts."""
+    """Return the gain of the best trimmed head by measured times, whose spread is in the interval."""
     chosen_from = {head: ids for head, ids in told.kept.items() if head[0] in ("target-written", "full")}
     lab.said("steps with every head")
     seconds = step_times(chosen_from, lab.texts(STEPS, 4), both)
@@ -227,9 +240,13 @@ def _speed(lab: Lab, both: Pair, told: Weighed, own: Times) -> Estimate:
 def timed_gain(
     judged: Mapping[Head, Mapping[int, Tally]], new: Chosen, old: Chosen, seconds: Array, own: Times
 ) -> Estimate:
-    """By which share the new head is faster than the full one, whose steps' seconds (2, turns) are the second row."""
+    """Speed of the new head over the full one, less 1.
+
+    `seconds` (2, turns) are those of both steps.
+    """
 
     def faster(a: Array, b: Array, c: Array, d: Array, steps: Array, prices: Array) -> Array:
+        """The gain of each resample."""
         cost = prices[..., 0] + (steps[..., 0] / steps[..., 1] - 1) * prices[..., 1]
         return (a / b) / (c / d) * prices[..., 2] / cost - 1
 
@@ -244,7 +261,7 @@ def timed_gain(
 
 
 def step_times(kept: Mapping[Head, list[int]], visits: int, both: Pair) -> dict[Head, Array]:
-    """Seconds (visits,) of a draft step with each head, at 64 positions: one head after the other in every visit."""
+    """Seconds (visits,) of a draft step with each head, at 64 positions; heads take turns."""
     caches = {head: trimmed(both.draft, ids).cache() for head, ids in kept.items()}
     found: dict[Head, list[float]] = {head: [] for head in kept}
     for cache in caches.values():

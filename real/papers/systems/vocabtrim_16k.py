@@ -1,4 +1,7 @@
-"""VocabTrim on a pair of 16,384 tokens, whose head is most of a draft's weights; the pair is trained, not shipped."""
+"""VocabTrim on a pair of 16,384 tokens, whose head is most of a draft's weights.
+
+The pair is trained, not shipped.
+"""
 
 from __future__ import annotations
 
@@ -33,41 +36,46 @@ MODELS = ()
 VOCAB = 16_384
 
 OVER_CORPUS = "memory-bound speedup that the best head of target-written counts adds to that of corpus counts"
-KEPT = (256, 512, 1024, 2048, 4096)  # 204,800 tokens that are counted are 50 for each of 4,096
+# Sizes of heads: the 204,800 counted tokens are 50 for each of 4,096.
+KEPT = (256, 512, 1024, 2048, 4096)
 
 
 def run(lab: Lab) -> Record:
-    """Texts of the pair's own target, and what its heads are worth along them."""
+    """Texts of the pair's own target, and the gains of its heads along them."""
+    # Texts, counts and heads.
     if lab.pair is None:
         raise ValueError("pair is missing: a folder that `specsim-real train-pair` made")
     both = load(lab.pair / "target", lab.pair / "draft")
     lab.said("texts of the target")
-    told = texts(lab, both, lab.pair)
+    all_texts = texts(lab, both, lab.pair)
     lab.said("texts to count tokens of")
-    counted = vocabtrim.sources(lab, both, training_texts(lab, both, told.of("calibration")))
-    kept = vocabtrim.heads(counted, both, [k for k in KEPT if k < both.target.vocab_size])
+    counted = vocabtrim.sources(lab, both, training_texts(lab, both, all_texts.of("calibration")))
+    heads = vocabtrim.heads(counted, both, [k for k in KEPT if k < both.target.vocab_size])
+
+    # Gains of all heads, and the best ones.
     lab.said("texts along every head")
-    found = vocabtrim.weighed(both, kept, told.of("validation"), told.of("test"))
+    weighed = vocabtrim.weighed(both, heads, all_texts.of("validation"), all_texts.of("test"))
     lab.said("time of cycles at the pair's own cost")
-    record = vocabtrim.study(lab, both, found, timed(both, lab.texts(VISITS, 2)))
-    chosen = {source: vocabtrim.best(found.tuned, found.sizes, (source,)) for source in (*vocabtrim.SOURCES, "full")}
-    more = {OVER_CORPUS: over_corpus(found)}
-    exact = {f"tokens of the best head, {source}": float(one.head[1]) for source, one in chosen.items()}
-    exact |= {f"drafts of its blocks, {source}": float(one.gamma) for source, one in chosen.items()}
+    record = vocabtrim.study(lab, both, weighed, timed(both, lab.texts(VISITS, 2)))
+    names = (*vocabtrim.SOURCES, "full")
+    chosen = {source: vocabtrim.best(weighed.tuned, weighed.sizes, (source,)) for source in names}
+    more = {OVER_CORPUS: over_corpus(weighed)}
+    exact = {f"tokens of the best head, {source}": float(choice.head[1]) for source, choice in chosen.items()}
+    exact |= {f"drafts of its blocks, {source}": float(choice.gamma) for source, choice in chosen.items()}
     exact["tokens counted of every source"] = float(counted["target-written"].sum())
     return Record({**exact, **record.exact}, {**record.measured, **more}, record.predicted)
 
 
-def over_corpus(found: vocabtrim.Weighed) -> Estimate:
-    """What the best head by the target's texts gains on the best one by the corpus."""
-    new, old = (vocabtrim.best(found.tuned, found.sizes, (source,)) for source in ("target-written", "corpus"))
-    return vocabtrim.bound_gain(found, new, old)
+def over_corpus(weighed: vocabtrim.Weighed) -> Estimate:
+    """The gain of the best head by the target's texts over the best one by the corpus."""
+    new, old = (vocabtrim.best(weighed.tuned, weighed.sizes, (source,)) for source in ("target-written", "corpus"))
+    return vocabtrim.bound_gain(weighed, new, old)
 
 
 def texts(lab: Lab, both: Pair, folder: Path) -> Texts:
     """Texts of the pair's target after its own prompts, split by prompt as the shipped ones are."""
-    held = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))["prompts"]
-    prompts = [list(both.tokenizer(one)["input_ids"]) for one in held]
+    prompt_texts = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))["prompts"]
+    prompts = [list(both.tokenizer(text)["input_ids"]) for text in prompt_texts]
     group = np.arange(lab.texts(on.EACH * len(prompts))) % len(prompts)
     length = max(2 * on.PIECE, round(on.LENGTH * min(1.0, 4 * lab.share)))
     empty = Texts(

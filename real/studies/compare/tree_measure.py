@@ -142,7 +142,7 @@ def take_turns(
 ) -> Iterator[Turn]:
     """Decode each prompt, from the `first` on, plainly and with every entry.
 
-    Time each pass beside.
+    Each length is timed beside its decoding.
     """
     # Every other prompt takes the entries in the reverse order.
     calibrations = _calibrations(pair, prompts, settings, entries)

@@ -29,9 +29,11 @@ INK = ("the ink is even", "most ink is on the top half", "most ink is on the bot
 PARTS = ("<s> </s> a written with strokes that .", *OPENINGS, *NOUNS, *JOINTS, *ENDS, *DIGITS, *STROKES, *SLANTS, *INK)
 WORDS = tuple(dict.fromkeys(" ".join(PARTS).split()))
 START, END = WORDS.index("<s>"), WORDS.index("</s>")
-LONGEST = 30  # words of the longest caption, both ends included
+# Words of the longest caption, both ends included.
+LONGEST = 30
 _TOLD = f"{' '.join((*DIGITS, *STROKES, *SLANTS))} even most top bottom".split()
-CONTENT = np.array([word in _TOLD for word in WORDS])  # words that only the image decides
+# Whether each word is one that only the image decides.
+CONTENT = np.array([word in _TOLD for word in WORDS])
 _ALIKE = {"batch": 24, "rate": 8e-3, "seed": 0, "order": 1, "captions": 0}
 RECIPES: dict[str, dict[str, Any]] = {
     "captioner": {"reads": "pixels", "shape": [3, 64, 176, 4], "steps": 450} | _ALIKE,
@@ -62,20 +64,31 @@ def described(image: Tensor, label: int) -> tuple[str, str, str, str]:
     share = ink / (ink.sum() + 1e-9)
     x, y = (share * across).sum(), (share * down).sum()
     slant = (share * (across - x) * (down - y)).sum()
-    return (
-        DIGITS[label],
-        STROKES[0 if ink.mean() < 4.3 else 2 if ink.mean() > 5.2 else 1],
-        SLANTS[2 if slant < -0.6 else 1 if slant > 0.3 else 0],
-        INK[1 if y < 3.35 else 2 if y > 3.6 else 0],
-    )
+    # Limits of the three words of each kind.
+    stroke = STROKES[1]
+    if ink.mean() < 4.3:
+        stroke = STROKES[0]
+    elif ink.mean() > 5.2:
+        stroke = STROKES[2]
+    lean = SLANTS[0]
+    if slant < -0.6:
+        lean = SLANTS[2]
+    elif slant > 0.3:
+        lean = SLANTS[1]
+    half = INK[0]
+    if y < 3.35:
+        half = INK[1]
+    elif y > 3.6:
+        half = INK[2]
+    return DIGITS[label], stroke, lean, half
 
 
 def caption(image: Tensor, label: int, rng: np.random.Generator) -> list[int]:
-    """A caption of an image (64,): what it says is the image's, how it says it is drawn."""
+    """A caption of an image (64,): its content is the image's, its wording is drawn."""
     digit, stroke, slant, ink = described(image, label)
     opening, noun, joint, end = (ways[rng.integers(len(ways))] for ways in (OPENINGS, NOUNS, JOINTS, ENDS))
-    said = f"<s> {opening} a {noun} {digit} {joint} written with {stroke} strokes that {slant} {end} {ink} . </s>"
-    return [WORDS.index(word) for word in said.split()]
+    sentence = f"<s> {opening} a {noun} {digit} {joint} written with {stroke} strokes that {slant} {end} {ink} . </s>"
+    return [WORDS.index(word) for word in sentence.split()]
 
 
 @lru_cache(maxsize=1)
@@ -90,9 +103,10 @@ def captions(seed: int = 0) -> Captions:
 
 
 class Reader(nn.Module):
-    """A Llama over pixels and words. What it reads before the words is 64 pixels, one vector of them, or nothing.
+    """A Llama over words, which reads before them 64 pixels, one vector of them, or nothing.
 
-    Its positions count what it reads and nothing else: those of a drafter that reads words alone count words alone.
+    Its positions count the slots that it reads: those of a drafter that reads words alone count
+    words alone.
     """
 
     def __init__(self, reads: str, shape: Shape, seed: int) -> None:
@@ -127,37 +141,40 @@ def laws(model: Any, images: Tensor, words: Tensor) -> Tensor:
         return torch.softmax(model(images, words).double(), -1)
 
 
-def _loss(model: Any, images: Tensor, told: Captions) -> Tensor:
-    logits, following = model(images, told.words[:, :-1]), told.words[:, 1:]
-    real = torch.arange(LONGEST - 1) < told.lengths[:, None] - 1  # what fills a caption up teaches nothing
+def _loss(model: Any, images: Tensor, batch: Captions) -> Tensor:
+    """Cross-entropy of captions; the words that fill a caption up do not count."""
+    logits, following = model(images, batch.words[:, :-1]), batch.words[:, 1:]
+    real = torch.arange(LONGEST - 1) < batch.lengths[:, None] - 1
     return F.cross_entropy(logits[real], following[real])
 
 
 def _untrained(name: str) -> Reader:
+    """The captioner of a recipe, untrained."""
     if name not in RECIPES:
         raise ValueError(f"name {name!r} is no captioner; known: {', '.join(RECIPES)}")
     recipe = RECIPES[name]
     return Reader(recipe["reads"], Shape(*recipe["shape"]), recipe["seed"])
 
 
-def train(name: str, said: Callable[[str], None] = silent) -> Any:
+def train(name: str, show_stage: Callable[[str], None] = silent) -> Any:
     """Train one of them on the images that are not held out."""
     model, recipe = _untrained(name), RECIPES[name]
-    images, told = digits().learned().images, captions(recipe["captions"])
+    images, all_captions = digits().learned().images, captions(recipe["captions"])
     drawn = torch.Generator().manual_seed(recipe["order"])
 
     def loss(step: int) -> Tensor:
+        """The loss of random images' captions."""
         which = torch.randint(len(images), (recipe["batch"],), generator=drawn)
-        return _loss(model, images[which], Captions(told.words[which], told.lengths[which]))
+        return _loss(model, images[which], Captions(all_captions.words[which], all_captions.lengths[which]))
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=show_stage)
     return model
 
 
 def held_out(name: str, module: Any) -> float:
     """Cross-entropy of the captions of the images held out."""
-    told = captions(RECIPES[name]["captions"])
-    last = Captions(told.words[-HELD_OUT:], told.lengths[-HELD_OUT:])
+    all_captions = captions(RECIPES[name]["captions"])
+    last = Captions(all_captions.words[-HELD_OUT:], all_captions.lengths[-HELD_OUT:])
     with torch.no_grad():
         return float(_loss(module, digits().held_out().images, last))
 

@@ -1,4 +1,7 @@
-"""scikit-learn's digits: 1,797 images of 8x8 pixels, which its wheel holds; nothing is downloaded."""
+"""scikit-learn's digits: 1,797 images of 8x8 pixels, which its wheel holds.
+
+Nothing is downloaded.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ from torch import Tensor
 
 from specsim.base.extras import needed
 
-LEVELS = 16  # of grey; the data have 17, and the brightest two are one here
+# Grey levels; the data have 17, and the brightest two are one here.
+LEVELS = 16
 PIXELS = 64
 SIDE = 8
 CLASSES = 10
-HELD_OUT = 200  # the last ones
+# Images that are held out: the last ones.
+HELD_OUT = 200
 
 
 class Digits(NamedTuple):
@@ -33,11 +38,11 @@ class Digits(NamedTuple):
     labels: Tensor
 
     def learned(self) -> Digits:
-        """Those that models are trained on."""
+        """The images that models are trained on."""
         return Digits(self.images[:-HELD_OUT], self.labels[:-HELD_OUT])
 
     def held_out(self) -> Digits:
-        """Those that no model has seen."""
+        """The images that no model has seen."""
         return Digits(self.images[-HELD_OUT:], self.labels[-HELD_OUT:])
 
 

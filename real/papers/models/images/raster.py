@@ -16,7 +16,8 @@ from real.train.recipe import Shape
 from real.train.step import build
 
 UNIT = "nats a pixel"
-CLASS = LEVELS  # the token of digit 0; the other nine follow
+# The token of digit 0, which the other nine follow.
+CLASS = LEVELS
 VOCAB = 32
 RECIPES: dict[str, dict[str, Any]] = {
     "raster_target": {"shape": [3, 64, 176, 4], "steps": 500, "batch": 32, "rate": 8e-3, "seed": 0, "order": 1},
@@ -45,31 +46,34 @@ def laws(model: Any, tokens: Tensor, temperature: float = 1.0) -> Tensor:
 
 def energy(model: Any, tokens: Tensor) -> Tensor:
     """Mean of -log p over the pixels of each text, in nats, shape (n,)."""
-    told = laws(model, tokens[:, :-1]).gather(-1, tokens[:, 1:, None])[..., 0]
-    return -told.clamp(min=1e-30).log().mean(1)
+    likelihoods = laws(model, tokens[:, :-1]).gather(-1, tokens[:, 1:, None])[..., 0]
+    return -likelihoods.clamp(min=1e-30).log().mean(1)
 
 
 def _loss(model: Any, tokens: Tensor) -> Tensor:
+    """Cross-entropy of the pixels of texts."""
     logits = model(tokens[:, :-1], use_cache=False).logits[..., :LEVELS]
     return F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
 
 def _untrained(name: str) -> Any:
+    """The model of a recipe, untrained."""
     if name not in RECIPES:
         raise ValueError(f"name {name!r} is no raster model; known: {', '.join(RECIPES)}")
     recipe = RECIPES[name]
     return build(Shape(*recipe["shape"]), VOCAB, PIXELS + 1, recipe["seed"])
 
 
-def train(name: str, said: Callable[[str], None] = silent) -> Any:
+def train(name: str, show_stage: Callable[[str], None] = silent) -> Any:
     """Train one of them on the images that are not held out."""
     model, recipe = _untrained(name), RECIPES[name]
     learned, drawn = texts(digits().learned()), torch.Generator().manual_seed(recipe["order"])
 
     def loss(step: int) -> Tensor:
+        """The loss of random images."""
         return _loss(model, learned[torch.randint(len(learned), (recipe["batch"],), generator=drawn)])
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=show_stage)
     return model
 
 

@@ -1,9 +1,9 @@
-"""Chains of eight additions modulo 10, in words that can be exchanged, and two small models that write them.
+"""Chains of eight additions modulo 10 in exchangeable words, and two small models of them.
 
-A text is a problem, nine digits, and its solution: sum by sum what is added to what, and what it makes; between two
-sums one of six connectives, which say nothing; at the end the answer, which is the last sum again. The target's sums
-are right. The draft has other connective habits, and was taught some wrong sums: what a rule that accepts its text for
-the words alone would let pass.
+A text is a problem, nine digits, and its solution: sum by sum the two numbers and their sum;
+between two sums one of six connectives without meaning; at the end the answer, which is the last
+sum again. The target's sums are right. The draft has other connective habits, and was taught some
+wrong sums, which a rule that looks at words alone would accept.
 """
 
 from __future__ import annotations
@@ -24,19 +24,24 @@ from specsim.types import Array
 
 UNIT = "nats a token"
 SUMS = 8
-PLUS, EQUALS, START, END, ASK, ANSWER = range(10, 16)  # after the digits, which are themselves
+# Tokens after those of the digits, which are the digits themselves.
+PLUS, EQUALS, START, END, ASK, ANSWER = range(10, 16)
 CONNECTIVES = range(16, 22)
 VOCAB = 22
-HEAD = SUMS + 3  # tokens of a problem: START, nine digits, ASK
+# Tokens of a problem: START, nine digits, ASK.
+HEAD = SUMS + 3
 LENGTH = HEAD + 6 * SUMS + 2
-RESULTS = HEAD + 4 + 6 * np.arange(SUMS)  # places of what the sums make
+# Places of the sums' results.
+RESULTS = HEAD + 4 + 6 * np.arange(SUMS)
 _ALIKE = {"batch": 48, "rate": 8e-3, "order": 1, "sums": SUMS}
 RECIPES: dict[str, dict[str, Any]] = {
     "sums_target": {
         "shape": [2, 64, 176, 4],
         "steps": 700,
-        "habit": [0.5, 0.2, 0.1, 0.1, 0.05, 0.05],  # how often it writes each connective
-        "wrong": 0.0,  # of its sums, in what it is taught
+        # Frequency of each connective.
+        "habit": [0.5, 0.2, 0.1, 0.1, 0.05, 0.05],
+        # Share of wrong sums in its training texts.
+        "wrong": 0.0,
         "seed": 1,
     }
     | _ALIKE,
@@ -72,8 +77,8 @@ def solved(asked: Tensor, habit: list[float], rng: np.random.Generator) -> Tenso
 
 def right(texts: Tensor) -> Array:
     """Whether the answer of each text (n, LENGTH) is that of its problem (n,)."""
-    found: Array = (texts[:, LENGTH - 2] == texts[:, 1 : HEAD - 1].sum(1) % 10).numpy()
-    return found
+    is_right: Array = (texts[:, LENGTH - 2] == texts[:, 1 : HEAD - 1].sum(1) % 10).numpy()
+    return is_right
 
 
 def read(model: Any, texts: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,14 +89,14 @@ def read(model: Any, texts: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def finished(model: Any, texts: Tensor) -> Tensor:
-    """Texts (n, t) with what the model finds likeliest after them, (n, LENGTH)."""
+    """Texts (n, t) continued by the model's likeliest tokens, (n, LENGTH)."""
     while texts.shape[1] < LENGTH:
         texts = torch.cat([texts, read(model, texts)[0][:, -1:].argmax(-1)], 1)
     return texts
 
 
 def _loss(model: Any, texts: Tensor, wrong: float, drawn: torch.Generator) -> Tensor:
-    """Cross-entropy of solutions; of the sums that are taught, a share is replaced by digits, evenly drawn."""
+    """Cross-entropy of solutions, of whose sums a share `wrong` is replaced by random digits."""
     taught = texts.clone()
     other = torch.rand(len(texts), SUMS, generator=drawn) < wrong
     digits = torch.randint(10, other.shape, generator=drawn)
@@ -101,22 +106,24 @@ def _loss(model: Any, texts: Tensor, wrong: float, drawn: torch.Generator) -> Te
 
 
 def _untrained(name: str) -> Any:
+    """The model of a recipe, untrained."""
     if name not in RECIPES:
         raise ValueError(f"name {name!r} is no model of sums; known: {', '.join(RECIPES)}")
     recipe = RECIPES[name]
     return build(Shape(*recipe["shape"]), VOCAB, LENGTH, recipe["seed"])
 
 
-def train(name: str, said: Callable[[str], None] = silent) -> Any:
+def train(name: str, show_stage: Callable[[str], None] = silent) -> Any:
     """Train one of them, each step on problems that were not seen before."""
     model, recipe = _untrained(name), RECIPES[name]
     rng, drawn = np.random.default_rng(recipe["order"]), torch.Generator().manual_seed(recipe["order"])
 
     def loss(step: int) -> Tensor:
+        """The loss of new problems."""
         texts = solved(problems(recipe["batch"], rng), recipe["habit"], rng)
         return _loss(model, texts, recipe["wrong"], drawn)
 
-    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), show_stage=show_stage)
     return model
 
 

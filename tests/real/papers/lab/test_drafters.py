@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import real.cli
 from real.decode.given_text import Along
 from real.draft import _weights, heads
-from real.papers.lab import drafters, finished, offsets, records
+from real.papers.lab import drafter_training, drafters, finished, offsets, records
 from real.papers.lab.contract import Lab, Record, checked
 from real.papers.lab.texts import texts
 from real.papers.lab.writing import pair
@@ -29,7 +29,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two steps on texts of 16 tokens; weights and texts in folders of their own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(_weights, "WEIGHTS", tmp_path)
-    monkeypatch.setattr(drafters, "VALIDATED", 1)
+    monkeypatch.setattr(drafter_training, "VALIDATED", 1)
     for name, maker in drafters.makers().items():
         few = {"steps": 2, "batch": 2, "share": 0.0125, "starts": 4}
         monkeypatch.setitem(maker.RECIPES, name, maker.RECIPES[name] | few)
@@ -80,8 +80,8 @@ def test_ctrl_c_keeps_what_is_saved(small: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_run_that_goes_on_trains_no_finished_drafter_anew(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only until it comes to its end: the same command then trains all of them again."""
     calls: list[str] = []
-    honest, lesson = drafters._one, heads.lesson
-    monkeypatch.setattr(drafters, "_one", lambda name, *told: (calls.append(name), honest(name, *told))[1])
+    honest, lesson = drafters._trained_row, heads.lesson
+    monkeypatch.setattr(drafters, "_trained_row", lambda name, *told: (calls.append(name), honest(name, *told))[1])
 
     def stopped(*told: Any) -> Any:
         raise KeyboardInterrupt

@@ -92,7 +92,7 @@ def test_what_the_chi_square_test_finds() -> None:
     rng, number = np.random.default_rng(0), 4000
     law = rng.dirichlet(np.ones(60)).reshape(3, 4, 5)
     law = (law + 0.01) / (law + 0.01).sum()
-    found = on.goodness(sampled(law, number, 0), law).found
+    found = on.goodness(sampled(law, number, 0), law).detectable
     assert 0.01 < found < 0.2
     tilt = np.where(rng.random(law.shape) < 0.5, 1, -1) * law
     tilt = tilt / np.abs(tilt).sum()

@@ -128,7 +128,7 @@ def test_acceptance_along_texts() -> None:
     drafted = on.acceptance(on.model("draft"), rows)
     by_hand = torch.minimum(on.laws(on.model("draft"), rows), rows.laws).sum(-1).mean(-1)
     assert np.abs(drafted - by_hand.numpy()).max() < 1e-6
-    own = on.own(on.model("target"), rows)
+    own = on.text_probabilities(on.model("target"), rows)
     assert np.abs(own[1, 3] - float(rows.laws[1, 3, rows.texts.tokens[1, 3]])) < 1e-6
 
 

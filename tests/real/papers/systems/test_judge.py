@@ -86,7 +86,7 @@ def test_a_judge_passes_the_drafts_that_it_is_sure_of() -> None:
     head = Head(np.zeros(3), np.ones(3), np.array([-9.0, -9.0, 9.0]), 0.0)
     one, other = (
         judge.decode(Table(TARGET), Table(DRAFT), torch.zeros(500, 1, dtype=torch.int64), rule, 1)
-        for rule in (judge.judged_by(head, 0.5), judge.those(lambda p: np.arange(3) == 2 + 0 * p.astype(int)))
+        for rule in (judge.judged_by(head, 0.5), judge.passing_tokens(lambda p: np.arange(3) == 2 + 0 * p.astype(int)))
     )
     assert torch.equal(one.texts, other.texts)
     plain = judge.decode(Table(TARGET), Table(DRAFT), torch.zeros(500, 1, dtype=torch.int64), judge.standard, 1)
@@ -180,7 +180,7 @@ def test_numbers_are_told_once() -> None:
 def test_rules_that_decode_together_decode_as_they_do_alone() -> None:
     asked, rules = (
         torch.zeros(200, 1, dtype=torch.int64),
-        [judge.standard, judge.lenient(0.3), judge.those(lambda p: p > 0.2)],
+        [judge.standard, judge.lenient(0.3), judge.passing_tokens(lambda p: p > 0.2)],
     )
     for rule, found in zip(rules, judge.decode_all(Table(TARGET), Table(DRAFT), asked, rules, 3), strict=True):
         alone = judge.decode(Table(TARGET), Table(DRAFT), asked, rule, 3)

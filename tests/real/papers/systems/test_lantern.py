@@ -82,7 +82,7 @@ def test_curves_are_read_at_one_acceptance() -> None:
 def test_what_is_found_along_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lantern, "FEW", (4,))
     p, q = smooth()
-    record = lantern.found(p, q)
+    record = lantern.compared_rules(p, q)
     assert contract.checked(record, lantern.HEADLINE) == record
     assert record.exact["largest |TV - price of the acceptance|"] < 1e-12
     price = record.measured["acceptance of nearest, k = 4, delta = 0.2"].value - acceptance_rate(p, q).mean()
@@ -99,7 +99,7 @@ def test_exchanged_tables_change_the_sign(monkeypatch: pytest.MonkeyPatch) -> No
     def saved(first: Array, second: Array) -> Estimate:
         monkeypatch.setattr(lantern, "nearest", lambda levels: first)
         monkeypatch.setattr(lantern, "shuffled", lambda seed, levels: second)
-        return lantern.found(*smooth()).measured[lantern.HEADLINE]
+        return lantern.compared_rules(*smooth()).measured[lantern.HEADLINE]
 
     one, other = saved(near, drawn), saved(drawn, near)
     assert abs(one.value) > 0.01

@@ -97,8 +97,10 @@ def test_a_trial_of_rsd() -> None:
         told = on.decoded(on.prompts_of(texts(1.0).of("test"), 3), kind, 6, lab.seed)
         assert found[f"tokens a block decoded, {name}"].value == told.tokens.sum() / told.blocks.sum()
         assert found[f"tokens a block, {name}"].value > 1
-    iid, beam = (found[f"tokens a block decoded, {rsd.said(name, 4, 4)}"].value for name in ("i.i.d. paths", "RSD-S"))
-    gain = found[f"tokens a block added in the decode loop by {rsd.said('RSD-S', 4, 4)}"].value
+    iid, beam = (
+        found[f"tokens a block decoded, {rsd.name_of(name, 4, 4)}"].value for name in ("i.i.d. paths", "RSD-S")
+    )
+    gain = found[f"tokens a block added in the decode loop by {rsd.name_of('RSD-S', 4, 4)}"].value
     assert gain == pytest.approx(beam / iid - 1)
 
 
