@@ -1,8 +1,8 @@
 """Intervals over prompts, the independent units: texts from one prompt are not independent.
 
-An interval that is shown by itself is a bootstrap interval. Intervals that must hold many at once
-lie far out in the tails, where a bootstrap has too few resamples, and too little spread if prompts
-are few: those are Student's, with the jackknife's standard error.
+Those of ratios of sums are Student's, with the jackknife's standard error. Those of other statistics
+(medians of times) are bootstrap intervals, widened for few prompts: plain percentiles of five
+prompts cover 85 % where they say 95 %.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from specsim.types import Array
 
 # Resamples of a bootstrap interval.
 RESAMPLES = 4_000
+# Fewest prompts of a bootstrap interval: resamples of three cover 74 % at any width.
+FEWEST = 4
 
 
 class Estimate(NamedTuple):
@@ -34,9 +36,9 @@ def typical(groups: Sequence[Sequence[float]]) -> float:
     return float(np.median([np.median(group) for group in groups]))
 
 
-def ratio(top: Array, bottom: Array, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """sum(top) / sum(bottom) over prompts, with a percentile interval."""
-    return bootstrap((top, bottom), lambda a, b: a.sum(-1) / b.sum(-1), level, seed)
+def ratio(top: Array, bottom: Array, *, level: float = 0.95) -> Estimate:
+    """Return sum(top) / sum(bottom) over prompts, with Student's interval."""
+    return jackknife((top, bottom), lambda a, b: a / b, level=level)
 
 
 def speedup(
@@ -48,7 +50,7 @@ def speedup(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """tau times a plain step over a cycle, with a percentile interval.
+    """Return tau times a plain step over a cycle, with a bootstrap interval.
 
     Both times are medians over prompts of the prompt's median seconds.
     """
@@ -138,23 +140,27 @@ def bootstrap(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """A statistic of arrays with one entry a prompt, with a percentile interval.
+    """Return a statistic of arrays with one entry a prompt, with a bootstrap interval.
 
-    The statistic works on the arrays' last axis.
+    The statistic works on the arrays' last axis. The interval is that of percentiles, at the level
+    that makes it as long as Student's for the mean of a normal sample of as many prompts
+    (Hesterberg 2015, The American Statistician 69:371). Without an interval under four prompts.
     """
     data = tuple(np.asarray(d, dtype=np.float64) for d in data)
-    value = float(statistic(*data))
-    # One prompt says nothing about the spread between prompts.
-    if len(data[0]) < 2:
+    value, prompts = float(statistic(*data)), len(data[0])
+    if prompts < FEWEST:
         return Estimate(value, float("-inf"), float("inf"))
     from scipy import stats
+
+    # Resamples have the variance (n - 1) / n of the sample's, and normal tails.
+    normal_ends = np.sqrt(prompts / (prompts - 1)) * stats.t.ppf((1 + level) / 2, prompts - 1)
 
     result = stats.bootstrap(
         data,
         lambda *d, axis: statistic(*d),
         paired=True,
         vectorized=True,
-        confidence_level=level,
+        confidence_level=2 * stats.norm.cdf(normal_ends) - 1,
         n_resamples=RESAMPLES,
         method="percentile",
         rng=np.random.default_rng(seed),

@@ -57,7 +57,7 @@ def test_two_rules_in_one_run(recorded: Path) -> None:
             assert gain["speed"][how] == pytest.approx(gain["tau"][how] * cycles, rel=1e-12)
     # With one draft the rules are one rule, and the uniforms are the same: the same blocks, prompt by prompt.
     same = record["gains"][0]["tau"]
-    assert (same["predicted"], same["interval"], same["difference_interval"]) == (1, [1, 1], [0, 0])
+    assert (same["predicted"], same["measured"], same["difference_interval"]) == (1, 1, [0, 0])
     assert first[0]["blocks_keeping_at_least"]["measured"] == second[0]["blocks_keeping_at_least"]["measured"]
     assert second[2]["tau"]["predicted"] > first[2]["tau"]["predicted"]
     assert recorded.with_suffix(".png").read_bytes().startswith(b"\x89PNG")

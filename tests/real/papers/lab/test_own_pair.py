@@ -80,7 +80,7 @@ def test_texts_continue_the_pairs_own_prompts_and_are_split_by_prompt() -> None:
 
 def test_a_memory_bound_gain_counts_the_weights_that_a_cycle_reads() -> None:
     """As many tokens a block from 1 + 2 x 0.25 instead of 1 + 2 x 1 target steps: twice as fast."""
-    told = {2: Tally(np.array([6.0, 4.0, 5.0]), np.array([3.0, 2.0, 2.0]))}
+    told = {2: Tally(np.array([6.0, 4.0, 5.0, 5.0]), np.array([3.0, 2.0, 2.0, 2.0]))}
     heads = {("corpus", 9): 0.25, ("full", 99): 1.0}
     found = vocabtrim.Weighed({}, heads, {}, dict.fromkeys(heads, told), {})
     small, whole = (vocabtrim.Chosen(head, 2, 0.0) for head in heads)
@@ -92,7 +92,7 @@ def test_what_the_targets_counts_add_to_the_corpus_has_its_sign() -> None:
     """Heads of one size, one of which keeps every draft."""
     kept = {(source, 9): [1] for source in vocabtrim.SOURCES} | {("full", 99): [1]}
     blocks = {"target-written": 1.0, "draft-written": 2.0, "corpus": 2.0, "full": 2.0}
-    told = {head: {g: Tally(np.full(3, 4.0), np.full(3, blocks[head[0]])) for g in vocabtrim.GAMMAS} for head in kept}
+    told = {head: {g: Tally(np.full(4, 4.0), np.full(4, blocks[head[0]])) for g in vocabtrim.GAMMAS} for head in kept}
     found = vocabtrim.Weighed(kept, dict.fromkeys(kept, 0.1), told, told, {})
     assert vocabtrim_16k.over_corpus(found) == pytest.approx((1, 1, 1))
 
