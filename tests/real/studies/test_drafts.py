@@ -16,7 +16,7 @@ from real.load_pair import load
 from real.studies.drafts import report as drafts_report
 from real.studies.drafts.measure import SYNTHETIC, numbers, synthetic, written
 
-SMALL = ["--rows", "5", "--samples", "4", "--num-drafts", "1,2", "--count", "2", "--max-tokens", "6"]
+SMALL = ["--positions", "5", "--samples", "4", "--num-drafts", "1,2", "--count", "2", "--max-tokens", "6"]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_number_of_distinct_tokens() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rows", "0"], "rows must be at least 1, got 0"),
+        (["--positions", "0"], "positions must be at least 1, got 0"),
         (["--samples", "1"], "samples must be at least 2, got 1"),
         (["--num-drafts", "0-2"], "num_drafts must be at least 1, got 0"),
         (["somewhere"], "give both a target and a draft"),

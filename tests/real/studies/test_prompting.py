@@ -25,7 +25,7 @@ from real.studies.prompting import chosen_prompts, complete_prompts
 
 TEMPLATE = "{% for m in messages %}def {{ m.role }}():\n    {{ m.content }}\n{% endfor %}"
 COMMANDS = ("compare", "drafts", "rows")
-FEW = ("--rows", "2", "--num-drafts", "2", "--samples", "2")
+FEW = ("--positions", "2", "--num-drafts", "2", "--samples", "2")
 GONE = "cannot be read: No such file or directory"
 
 
