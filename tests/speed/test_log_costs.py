@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 from helpers.planning import as_json, run
+from typer.testing import CliRunner
 
 import specsim
+from specsim.cli import app
 from specsim.latency import Timing
 from specsim.logs.record import EngineLog
 
@@ -136,6 +139,22 @@ def test_the_command_plans_each_batch_of_an_engines_log(tmp_path: Path) -> None:
     assert run(f"{words} --batch 1").count("unknown") >= 2
     assert "batch 4 is of no pair of logs, which have 1, 8" in run(f"{words} --batch 4", 2)
     assert "--emit takes one acceptance, and the logs have another at each batch" in run(f"{words} --emit csv", 2)
+
+
+def test_an_engine_is_told_the_length_of_a_batch_that_ran(tmp_path: Path) -> None:
+    """Batches below it were not measured; what drafts, and the contexts, logs do not say."""
+    off = vllm(tmp_path, "off.log", [(8, 640.0)] * 4, drafts=False)
+    on = vllm(tmp_path, "on.log", [(8, 960.0)] * 4, drafts=True)
+    words = f"--log {off} --log {on} --drafted-share 1"
+    (point,) = as_json(words)["points"]
+    assert (point["batch"], point["gamma"]) == (8, 3)
+    ended = CliRunner().invoke(app, ["plan", *shlex.split(f"{words} --emit sglang")])
+    assert "--speculative-num-steps 3 " in ended.stdout
+    assert "no --draft says what drafts: this is for a draft model" in ended.stderr
+    forced = CliRunner().invoke(app, ["plan", *shlex.split(f"{words} --emit tensorrt-llm-synthetic")])
+    assert "no --draft says" not in forced.stderr
+    assert "batch 1 was not measured" in run(f"{words} --emit vllm", 2)
+    assert "the times of --log do not say their context: give --costs" in run(f"{words} --emit csv", 2)
 
 
 def test_plain_steps_alone_need_what_they_do_not_say(tmp_path: Path) -> None:

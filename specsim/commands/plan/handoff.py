@@ -14,6 +14,7 @@ from specsim.commands.plan.sentence import cells as point_cells
 from specsim.commands.plan.sentence import place
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.speed.grid import batch_schedule
+from specsim.speed.plan import plan
 from specsim.speed.shapes import fastest_shapes
 
 # Stands for a model that the engine can load, if only a name of the table or of a kind of drafter is known.
@@ -28,7 +29,7 @@ def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
     """Return what the engine reads, and notes for the person who pastes it."""
     engine = str(options.emit)
     _check_devices(options, problem)
-    _check_known(engine, problem)
+    _check_known(engine, options, problem)
     if is_misfit(problem):
         raise ValueError(f"nothing to tell {engine}: {problem.costs.misfits[0].note}")
     if engine in TABLES:
@@ -53,12 +54,14 @@ def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
 
     # The engine's own words.
     draft, method = loadable_draft(options.draft, engine), problem.costs.method
-    plan = handover(engine, schedule, problem.acceptance, draft=draft, method=method, tree=tree)
-    text = EMITTERS[engine].write(plan)
-    notes = [*_tree_notes(engine, problem), *(f"- {note}" for note in EMITTERS[engine].notes(plan))]
+    handed = handover(engine, schedule, problem.acceptance, draft=draft, method=method, tree=tree)
+    text = EMITTERS[engine].write(handed)
+    notes = [*_tree_notes(engine, problem), *(f"- {note}" for note in EMITTERS[engine].notes(handed))]
     if draft.startswith(PLACEHOLDER) and any(draft in words for words in (text, *notes)):
         what = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
         schedule_notes[0] += f"; write the draft's {what} in place of {draft}"
+        if options.draft is None and options.comparison is None:
+            notes.append("- no --draft says what drafts: this is for a draft model; EAGLE heads and others have names")
     first, *others = _assumptions(problem)
     return text, "\n".join([schedule_notes[0], first, *schedule_notes[1:], *notes, *others])
 
@@ -92,7 +95,7 @@ def _check_devices(options: PlanOptions, problem: Problem) -> None:
         )
 
 
-def _check_known(engine: str, problem: Problem) -> None:
+def _check_known(engine: str, options: PlanOptions, problem: Problem) -> None:
     """Raise ValueError if lengths by batch, or by context, are asked for and measured times do not say theirs."""
     axes: tuple[str, ...] = ()
     if engine in TABLES:
@@ -101,9 +104,12 @@ def _check_known(engine: str, problem: Problem) -> None:
         axes = ("batch",)
     unknown = [axis for axis in axes if axis in problem.costs.unknown]
     if unknown:
+        source, remedy = "--costs", f"add a column {unknown[0]}"
+        if options.log:
+            source, remedy = "--log", f"give --costs with a column {unknown[0]}"
         raise ValueError(
-            f"--emit {engine} gives lengths by {unknown[0]}, and the times of --costs do not say their {unknown[0]}: "
-            f"add a column {unknown[0]}"
+            f"--emit {engine} gives lengths by {unknown[0]}, and the times of {source} do not say their {unknown[0]}: "
+            f"{remedy}"
         )
 
 
@@ -140,12 +146,12 @@ def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Sche
             f"context {table.context}",
         ]
     # At one context: the best length by batch, or that of the first batch.
-    schedule = batch_schedule(latency, acceptance, max_batch=top, context=context, max_gamma=search.max_gamma)
     if by_batch:
+        schedule = batch_schedule(latency, acceptance, max_batch=top, context=context, max_gamma=search.max_gamma)
         return schedule, [f"predicted for context {context_word} and batches up to {top}, {_beyond(engine, schedule)}"]
     batch = search.batches[0]
-    entry = [(first, last, gamma) for first, last, gamma in schedule if first <= batch <= last]
-    return entry, [f"predicted for {place(batch, context, problem.costs.unknown)}"]
+    (best,) = plan(latency, acceptance, batches=[batch], contexts=[context], max_gamma=search.max_gamma)
+    return [(batch, batch, best.gamma)], [f"predicted for {place(batch, context, problem.costs.unknown)}"]
 
 
 def _beyond(engine: str, schedule: Schedule) -> str:
