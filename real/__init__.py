@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from real.writing import Generation
 
 __all__ = ["TINY", "Comparison", "Generation", "Pair", "Warping", "compare", "load"]
-TINY = Path(__file__).parent / "tiny"  # the bundled pair: target, draft and prompts.json
+# The folder of the bundled pair: target, draft and prompts.json.
+TINY = Path(__file__).parent / "tiny"
+# The module of each name, which is imported when the name is used.
 _HOME = {
     "Comparison": "real.studies.compare.comparison",
     "compare": "real.studies.compare.from_python",
@@ -27,7 +29,10 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load torch and transformers when a name is asked for, not with the package: help needs neither."""
+    """Return a public name from its module.
+
+    So torch and transformers are loaded with the first name that needs them: help needs neither.
+    """
     if name not in _HOME:
         from difflib import get_close_matches
 
@@ -38,4 +43,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """List the public names, too, which are not loaded yet."""
     return sorted([*globals(), *__all__])

@@ -47,7 +47,8 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "train-images": (images.train_images, images.EXAMPLES),
     "train-drafters": (drafters.train_drafters, drafters.EXAMPLES),
 }
-SHORT = {  # what `specsim-real --help` lists: within 80 columns, where typer would cut it off
+# The summaries that `specsim-real --help` lists: within 80 columns, where typer would cut them off.
+SHORT = {
     "compare": "Predict tau and speedup, then measure.",
     "train-pair": "Train a small target and draft.",
     "table": "Print a record as a table.",
@@ -63,6 +64,7 @@ SHORT = {  # what `specsim-real --help` lists: within 80 columns, where typer wo
 
 
 def _say_version(wanted: bool) -> None:
+    """Print the version and stop, if it is wanted."""
     if wanted:
         typer.echo(f"specsim-real {specsim.__version__}")
         raise typer.Exit
@@ -74,7 +76,7 @@ def _options(
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    pass
+    """Take the options of the command itself."""
 
 
 for _name, (_command, _lines) in COMMANDS.items():

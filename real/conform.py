@@ -1,9 +1,10 @@
 """The decode loop as a subject of our own judge: `specsim conform real/conform.py`.
 
-The models look laws up, so that what is judged is all that stands around a model: prompts, cycles, the rollback of what
-was read, the draws, the rule, sampling parameters, end tokens and limits. The loop takes its uniforms as an argument:
-it is handed those of the judge, which are followed exactly. That `Pair.generate` gives every block of every text
-uniforms of its own is tested in tests/real/decode/test_uniforms.py.
+The models look laws up, so that what is judged is all that stands around a model: prompts, cycles,
+the rollback of what was read, the draws, the rule, sampling parameters, end tokens and limits. The
+loop takes its uniforms as an argument: it is handed those of the judge, which are followed exactly.
+That `Pair.generate` gives every block of every text uniforms of its own is tested in
+tests/real/decode/test_uniforms.py.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ CONTEXT = 64
 
 
 def subjects() -> list[Subject]:
-    """The decode loop under each of the chain rules that it runs by name."""
-    made = Subject("", "decoder", print, sizes=(1, 2), warps=True, stops=True)
-    return [made._replace(name=f"real.decode.loop.decode, {rule}", run=partial(written, rule)) for rule in RULES]
+    """Return the decode loop as a subject under each of the rules."""
+    base = Subject("", "decoder", print, sizes=(1, 2), warps=True, stops=True)
+    return [base._replace(name=f"real.decode.loop.decode, {rule}", run=partial(written, rule)) for rule in RULES]
 
 
 def written(
@@ -47,11 +48,12 @@ def written(
     *,
     end: int | None = None,
 ) -> list[int]:
-    """The text that the loop writes with the uniforms of a generator."""
+    """Return the text that the loop writes with the uniforms of a generator."""
+    # A text needs a token before the first; the models do not look at it.
     return decode(
         table(target),
         table(draft),
-        [0, *prompt],  # a text needs a token before the first, which the models do not look at
+        [0, *prompt],
         max_tokens=n,
         gamma=GAMMA,
         uniforms=by_position(random),
@@ -63,10 +65,11 @@ def written(
 
 
 def by_position(random: Any) -> Uniforms:
-    """Uniforms of a text: whoever asks for a position again is given the same ones again, as by `keyed`."""
+    """Return the uniforms of a text by position: the same position has the same ones, as by `keyed`."""
     drawn: dict[int, Tensor] = {}
 
     def uniforms(position: int, count: int) -> Tensor:
+        """Return the first `count` uniforms of a position, drawn when they are first needed."""
         if position not in drawn:
             drawn[position] = torch.from_numpy(random.random(2 * GAMMA + 1))
         return drawn[position][:count]
@@ -76,13 +79,13 @@ def by_position(random: Any) -> Uniforms:
 
 @cache
 def followed(rule: str) -> Followed:
-    """The rule of this name, as `Pair.generate` finds it."""
+    """Return the rule of this name, as `Pair.generate` finds it, for uniforms as objects."""
     verifier, _ = verifier_of(RuleOptions(rule, gamma=GAMMA), temperature=1.0)
     return Followed(verifier)
 
 
 class Followed(NamedTuple):
-    """A rule that is handed its uniforms one by one: arrays of objects, on which every rule runs."""
+    """A rule that takes its uniforms as an array of objects, on which every rule runs."""
 
     rule: Verifier
 
@@ -100,7 +103,7 @@ class Followed(NamedTuple):
 
 
 def numbers(u: Any) -> Array:
-    """The uniforms of an array as objects, so that NumPy leaves the arithmetic to each of them."""
+    """Return uniforms as an array of objects, so that NumPy leaves the arithmetic to each of them."""
     out = np.empty(u.shape, dtype=object)
     for place in np.ndindex(*u.shape):
         out[place] = u[place].item()
@@ -108,20 +111,21 @@ def numbers(u: Any) -> Array:
 
 
 def table(model: Model) -> LanguageModel:
-    """A model whose logits are the logarithms of the laws in a table."""
+    """Return a model whose logits are the logarithms of the laws in a table."""
     rows = cache(lambda text: torch.from_numpy(model.law(text)).log())
     kind, place = torch.float64, torch.device("cpu")
     return LanguageModel(model.vocab, CONTEXT, kind, place, model.vocab, partial(Store, rows, model.vocab), 0)
 
 
 class Store:
-    """The tokens that each sequence has read."""
+    """A cache of the tokens that each sequence has read."""
 
     def __init__(self, rows: Callable[[tuple[int, ...]], Tensor], vocab: int, batch: int) -> None:
+        """Begin with empty sequences; `rows` are the logits (V,) after a text."""
         self.rows, self.vocab, self.texts = rows, vocab, [list[int]() for _ in range(batch)]
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
-        """Logits after each of the last `rows` tokens of some sequences, which forget what stood there."""
+        """Return logits after each of the last `rows` tokens, which replace what stood from `starts` on."""
         out = []
         for row, i, start in zip(tokens.tolist(), which, starts, strict=True):
             text = self.texts[i] = [*self.texts[i][:start], *row]

@@ -33,15 +33,17 @@ def load(
     target : str or path
         Local directory, GGUF file or hub id, with its tokenizer; safetensors only.
     draft : str or path, optional
-        The same of the draft, or the name of one that is shipped for SmolLM2: smollm2/lowrank, smollm2/exit_2 and
-        others. Without one the pair's `draft` is None: name a drafter, or decode plainly.
+        The same of the draft, or the name of one that is shipped for SmolLM2: smollm2/lowrank,
+        smollm2/exit_2 and others. Without one the pair's `draft` is None: name a drafter, or decode
+        plainly.
     device, dtype : str or torch.device, torch.dtype
         Of both models.
     widen_to : int, optional
-        Run the target at the cost of this many parameters (*cost emulation*, see `real.models.widen`).
+        Run the target at the cost of this many parameters (*cost emulation*, see
+        `real.models.widen`).
     weights : str, optional
-        "int8" or "int4": round the target's projections (see `real.models.model.quantised`). Texts are then lossless
-        with respect to the quantised target.
+        "int8" or "int4": round the target's projections (see `real.models.model.quantised`). Texts
+        are then lossless with respect to the quantised target.
 
     Returns
     -------
@@ -51,7 +53,8 @@ def load(
     Raises
     ------
     ValueError, MemoryError
-        If a model or tokenizer cannot be loaded, the tokenizers differ, or these weights do not go with the target.
+        If a model or tokenizer cannot be loaded, the tokenizers differ, or these weights do not go
+        with the target.
 
     Examples
     --------
@@ -59,17 +62,23 @@ def load(
     >>> load(TINY / "target", TINY / "draft")
     Pair(target='tiny/target' (5.3 M parameters), draft='tiny/draft' (0.4 M), tokens=2,048, device=cpu, dtype=float32)
     """
+    # Check the arguments before anything is loaded.
     weights = check_rounding("" if weights is None else weights, str(device), str(dtype).removeprefix("torch."))
     parse_device(str(device))
     shipped = None if draft is None else shipped_draft(draft)
     for where in (target,) if draft is None or shipped else (target, draft):
         check_place(where)
     widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
+
+    # The tokenizer: both models have the same one.
     tokenizer = load_tokenizer(target)
     if draft is not None:
         same_tokenizer(tokenizer, load_tokenizer(SMOLLM2 if shipped else draft))
     width = max(tokenizer.get_vocab().values()) + 1
-    big = replace(load_model(target, dtype=dtype, device=device, widen_to=widen_to, weights=weights), vocab_size=width)
+
+    # The models.
+    big = load_model(target, dtype=dtype, device=device, widen_to=widen_to, weights=weights)
+    big = replace(big, vocab_size=width)
     small = None
     if shipped:
         small = draft_model(shipped, big)

@@ -1,7 +1,7 @@
 """Drafters and controllers by name: what drafts the blocks of a text, and when a block stops.
 
-Names of drafters are those of the files of `real.draft`, or of the recipes whose weights are shipped; names of
-controllers are those of the files of `specsim.control`.
+Names of drafters are those of the files of `real.draft`, or of the recipes whose weights are
+shipped; names of controllers are those of the files of `specsim.control`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from specsim.types import Controller
 
 # Drafts of a block where no length is given, and the most of them where a controller ends blocks.
 GAMMA, MOST = 4, 16
-# What the function `drafter` of a file is given by name; a file that needs more cannot be made from a name alone.
+# Arguments that the function `drafter` of a file receives by name. A file that needs more cannot be
+# made from a name alone.
 _GIVEN = {"target", "model"}
 
 
 class DraftOptions(NamedTuple):
-    """What drafts, and for how long: the arguments of these names of `real.Pair.generate`."""
+    """Options on drafting: the arguments of these names of `real.Pair.generate`."""
 
     drafter: str | Drafter | None = None
     controller: Rule | Controller | None = None
@@ -41,9 +42,9 @@ class DraftOptions(NamedTuple):
 
 
 class Drafting(NamedTuple):
-    """What the decode loop takes: the draft model or a drafter, a controller, and the drafts of a block at most.
+    """Arguments of the decode loop: a draft model or a drafter, a controller, the most drafts of a block.
 
-    Both are None in plain decoding; gamma is None where a tree has its own depth.
+    Model and drafter are None in plain decoding; gamma is None where a tree has its own depth.
     """
 
     model: LanguageModel | None
@@ -53,7 +54,10 @@ class Drafting(NamedTuple):
 
 
 def drafting_of(options: DraftOptions, target: LanguageModel, draft: LanguageModel | None) -> Drafting:
-    """Return what drafts for a pair; raise ValueError for unknown names and for options that do not go together."""
+    """Return what drafts for a pair.
+
+    Raises ValueError for unknown names, and for options that do not go together.
+    """
     # A tree is drafted by the draft model, in one shape.
     if options.is_tree:
         for name in ("drafter", "controller"):
@@ -92,27 +96,28 @@ def drafters() -> dict[str, ModuleType]:
     >>> {"exit_1", "feature", "heads", "lm", "ngram", "trigram"} <= set(drafters())
     True
     """
-    found: dict[str, ModuleType] = {}
+    modules: dict[str, ModuleType] = {}
     for file in folder.names():
         module = folder.find(file)
         recipes = vars(module).get("RECIPES", {})
         if recipes or _GIVEN.issuperset(_needed(module)):
-            found |= dict.fromkeys(recipes or [file], module)
-    return found
+            modules |= dict.fromkeys(recipes or [file], module)
+    return modules
 
 
 def drafters_for(target: LanguageModel) -> dict[str, str]:
-    """Return the short name of each drafter that was trained for a target, or needs no training, with its whole name.
+    """Return the short names of a target's drafters, each with its whole name.
 
-    A drafter was trained for a target if it reads states of that width: `feature` is `smollm2/feature` for SmolLM2.
+    They were trained for the target, or need no training. A drafter was trained for a target if it
+    reads states of that width: `feature` is `smollm2/feature` for SmolLM2.
     """
     width = None if target.weights is None else len(target.weights.norm)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name, module in drafters().items():
         recipe = vars(module).get("RECIPES", {}).get(name)
         if recipe is None or recipe["hidden"] == width:
-            found[name.rpartition("/")[2]] = name
-    return found
+            names[name.rpartition("/")[2]] = name
+    return names
 
 
 def drafter_named(drafter: str | Drafter, target: LanguageModel, draft: LanguageModel | None) -> Drafter:
@@ -124,13 +129,15 @@ def drafter_named(drafter: str | Drafter, target: LanguageModel, draft: Language
         return drafter
     if not isinstance(drafter, str):
         raise TypeError(f"drafter must be a name or a real.decode.proposer.Drafter, got {check.shown(drafter)}")
+
+    # Shipped weights; else what needs the text alone, or the draft model.
     name = _whole_name(drafter, target)
     module: Any = drafters()[name]
     try:
         if name in vars(module).get("RECIPES", {}):
             net = module.shipped(name)
-            made: Drafter = module.drafting(net, target)
-            return replace(made, start=partial(_start, drafter, made), longest=getattr(net, "steps", None))
+            drafting: Drafter = module.drafting(net, target)
+            return replace(drafting, start=partial(_start, drafter, drafting), longest=getattr(net, "steps", None))
         if "model" not in _needed(module):
             return module.drafter(target)  # type: ignore[no-any-return]
         if draft is not None:
@@ -141,16 +148,20 @@ def drafter_named(drafter: str | Drafter, target: LanguageModel, draft: Language
 
 
 def _whole_name(drafter: str, target: LanguageModel) -> str:
-    """Return the name in `drafters` that a drafter goes by for a target; raise ValueError for an unknown one.
+    """Return the name in `drafters` of a target's drafter; raise ValueError for an unknown name.
 
-    That of another target is returned, too: whoever makes it says why it does not fit.
+    A drafter of another target is returned, too: making it fails with the reason why it does not
+    fit.
     """
+    # A drafter of this target, or of another.
     fitting, every = drafters_for(target), drafters()
     if drafter in fitting:
         return fitting[drafter]
     others = [name for name in every if drafter in (name, name.rpartition("/")[2])]
     if others:
         return others[0]
+
+    # A file that needs more than its name, or an unknown name.
     if drafter in folder.names() and not vars(folder.find(drafter)).get("RECIPES"):
         needed = ", ".join(_needed(folder.find(drafter)))
         raise ValueError(
@@ -161,7 +172,7 @@ def _whole_name(drafter: str, target: LanguageModel) -> str:
 
 
 def _start(name: str, drafter: Drafter, *arguments: Any) -> Proposer:
-    """Start a drafter; an error of one that sees only now that it does not fit the target has its name, too."""
+    """Start a drafter; name it in errors of one that sees only now that it does not fit the target."""
     try:
         return drafter.start(*arguments)
     except ValueError as error:
@@ -181,37 +192,50 @@ def draft_model(name: str, target: LanguageModel) -> LanguageModel:
 def _needed(module: ModuleType) -> list[str]:
     """Return the arguments that a file's function `drafter` cannot do without."""
     make: Callable[..., Drafter] = vars(module)["drafter"]
-    return [name for name, one in inspect.signature(make).parameters.items() if one.default is one.empty]
+    return [
+        name for name, parameter in inspect.signature(make).parameters.items() if parameter.default is parameter.empty
+    ]
 
 
 def _controller(controller: Rule | Controller | None, params: Mapping[str, Any] | None) -> Controller | None:
-    """Return a controller with some of its own parameters given; raise ValueError for a bound, which is none."""
+    """Return a controller with its parameters; raise ValueError for a bound, which is no controller."""
+    # Parameters without a controller are a mistake.
     if controller is None:
         if params is not None:
             raise ValueError(f"controller_params={check.shown(params)} are a controller's: name it, by controller")
         return None
-    own: Any = controller  # an object with the functions of a controller will do, too
-    found: Any = discover.with_params(discover.find("control", own), params, "controller_params")
-    if discover.controller_facts(found).bound:
+
+    # A name, a file, or an object with the functions of a controller.
+    any_controller: Any = controller
+    checked_controller: Any = discover.with_params(
+        discover.find("control", any_controller), params, "controller_params"
+    )
+    if discover.controller_facts(checked_controller).bound:
+        name = discover.name_of(checked_controller)
         raise ValueError(
-            f"controller {discover.name_of(found)!r} is told what the blocks to come will keep: it is a bound on "
+            f"controller {name!r} is told what the blocks to come will keep: it is a bound on "
             "controllers, and decodes nothing"
         )
-    found.start(())  # refuses values of parameters now, before anything is computed
-    return found  # type: ignore[no-any-return]
+
+    # Refuse values of parameters now, before anything is computed.
+    checked_controller.start(())
+    return checked_controller  # type: ignore[no-any-return]
 
 
 def _most(controller: Controller, options: DraftOptions, gamma: int | None) -> int | None:
-    """Return the drafts of a controlled block at most; raise ValueError for a gamma that contradicts the controller."""
+    """Return the most drafts of a controlled block, None where only the drafter limits them.
+
+    Raises ValueError for a gamma that contradicts the controller.
+    """
     module: Any = controller
-    name, own = discover.name_of(module), discover.parameters(module).get("gamma")
+    name, gamma_parameter = discover.name_of(module), discover.parameters(module).get("gamma")
     if gamma == 0:
         raise ValueError(f"gamma=0 drafts nothing, and controller {name!r} decides when drafting stops: leave out one")
-    if own is None:
+    if gamma_parameter is None:
         return gamma
     if gamma is not None:
         raise ValueError(
             f"gamma={gamma} and controller {name!r} are both given, which chooses gamma itself: leave gamma out, and "
             f"give controller_params={{'gamma': {gamma}}}"
         )
-    return check.integer((options.controller_params or {}).get("gamma", own.default), "gamma", 1)
+    return check.integer((options.controller_params or {}).get("gamma", gamma_parameter.default), "gamma", 1)

@@ -1,4 +1,4 @@
-"""What the commands read from their options; every error names the option."""
+"""Readers of the commands' options; every error names the option."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from specsim.base.unknown import unknown
 
 
 def parse_numbers(text: str, name: str = "gamma", most: int = limits.MAX_GAMMA) -> tuple[int, ...]:
-    """Whole numbers from 1 to `most`, none of them twice, from "4", "1-8", "1,2,4", "1-4,8" or "1k"."""
+    """Return distinct whole numbers from 1 to `most`, from "4", "1-8", "1,2,4", "1-4,8" or "1k"."""
     return distinct_numbers(text, name, 1, most)
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Names from "one" or "one,two"; whoever uses them says which are known."""
+    """Return names from "one" or "one,two"; who uses them refuses unknown ones."""
     return tuple(name.strip() for name in text.split(","))
 
 
 def within(value: int, name: str, least: int, most: int = limits.MAX_COUNT) -> int:
-    """An option that counts something, from `least` to `most`."""
+    """Return the value of an option that counts something; raise ValueError outside `least` to `most`."""
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {_brief(value)}")
     if value > most:
@@ -33,18 +33,19 @@ def within(value: int, name: str, least: int, most: int = limits.MAX_COUNT) -> i
 
 
 def positive(value: int, name: str, most: int = limits.MAX_COUNT) -> int:
-    """An option that counts something, at least one."""
+    """Return the value of an option that counts something; raise ValueError below 1 or above `most`."""
     return within(value, name, 1, most)
 
 
 def _brief(value: str | int) -> str:
-    """How a value is written in a message: on one line, and not at any length."""
+    """Return a value as a message shows it: on one line, of at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def read_prompts(path: Path) -> list[str]:
-    """Prompts from a JSON file with a list `prompts`, or one a line from a text file."""
+    """Return prompts from a JSON file with a list `prompts`, or one a line from a text file."""
+    # Read the file.
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -53,23 +54,27 @@ def read_prompts(path: Path) -> list[str]:
         raise ValueError(f"prompts {path} cannot be read: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise ValueError(f"prompts {path} is no text in UTF-8") from None
+
+    # Take its prompts, and check them.
     if path.suffix != ".json":
-        found = [line for line in text.splitlines() if line.strip()]
+        prompts = [line for line in text.splitlines() if line.strip()]
     else:
         try:
-            found = json.loads(text)["prompts"]
+            prompts = json.loads(text)["prompts"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError(f"prompts {path} must be JSON with a list `prompts`") from None
-    if not isinstance(found, list) or not found or not all(isinstance(p, str) for p in found):
+    if not isinstance(prompts, list) or not prompts or not all(isinstance(p, str) for p in prompts):
         raise ValueError(f"prompts {path} must hold at least one text, as a list of them")
-    return found
+    return prompts
 
 
 def shipped_set(path: Path) -> str | None:
     """Return the name of the shipped prompts that an option asks for, as chat:test; None if it names a file.
 
-    A name is TASK:SPLIT, with "chat" for all tasks of chat and "all" for all splits: one of `real.prompts.SETS`.
+    A name is TASK:SPLIT, with "chat" for all tasks of chat and "all" for all splits: one of
+    `real.prompts.SETS`.
     """
+    # Not TASK:SPLIT, or a file that is named so.
     name = str(path)
     if re.fullmatch(r"[\w-]*:[\w-]*", name) is None:
         return None
@@ -77,6 +82,8 @@ def shipped_set(path: Path) -> str | None:
         if name in SETS:
             raise ValueError(f"prompts {name} is a file here, and the name of shipped prompts: rename the file")
         return None
+
+    # Refuse an unknown task or split.
     task, _, split = name.partition(":")
     try:
         if task not in ("chat", *TASKS):

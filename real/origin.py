@@ -38,4 +38,5 @@ def _name(where: str | None) -> str:
 
 
 def _millions(model: LanguageModel) -> str:
+    """Return a model's parameters in millions, in words."""
     return f"{model.parameters / 1e6:,.1f} M"

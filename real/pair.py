@@ -1,4 +1,4 @@
-"""A target and what drafts for it: write with them, score texts under them."""
+"""A target and what drafts for it: they write texts and score texts."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class Pair(Generic[Draft]):
     origin: Origin | None = None
 
     def __repr__(self) -> str:
+        """Return the pair in one line."""
         return described(self.target, self.draft, self.origin)
 
     def generate(
@@ -152,21 +153,25 @@ class Pair(Generic[Draft]):
         >>> run.tokens == pair.generate("def main():", gamma=0, max_tokens=8, temperature=0).tokens
         True
         """
+        # Check the request.
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
-        if not prompts or not all(isinstance(one, str) for one in prompts):
+        if not prompts or not all(isinstance(text, str) for text in prompts):
             raise ValueError(f"prompt must be a text or a list of texts, at least one; got {check.shown(prompt)}")
         check_strings(stop)
         warping = warping_of(temperature, warping)
         if stream is not None and len(prompts) != 1:
             raise ValueError(f"stream takes one prompt, got {len(prompts)}")
-        # What drafts the blocks, and what verifies them.
-        asked = DraftOptions(drafter, controller, controller_params, gamma, is_tree=parents is not None)
-        drafting = drafting_of(asked, self.target, self.draft)
+
+        # Find what drafts the blocks, and what verifies them.
+        draft_options = DraftOptions(drafter, controller, controller_params, gamma, is_tree=parents is not None)
+        drafting = drafting_of(draft_options, self.target, self.draft)
         rules = RuleOptions(rule, scheme, step, drafting.gamma, parents, draws, params, step_params, allow_lossy)
         verifier, length = verifier_of(rules, warping.temperature)
         options = DecodeOptions(
             length, warping, verifier, kept=self.kept, proposer=drafting.drafter, controller=drafting.controller
         )
+
+        # Write.
         request = Request(prompts, max_tokens, seed, first_key, stop, stream, chat)
         texts = write(self.target, drafting.model, self.tokenizer, request, options)
         return texts[0] if isinstance(prompt, str) else texts
@@ -246,15 +251,20 @@ class Pair(Generic[Draft]):
         >>> 1 < pair.score([5, 6, 7], prompt="def main():", drafter="feature").tau(2) < 3
         True
         """
+        # Something must draft.
         draft: LanguageModel | None = self.draft
         if draft is None and drafter is None:
             raise ValueError(
                 "score needs a draft model, and this pair has none: load one, by real.load(target, draft), or name a "
                 "drafter"
             )
+
+        # The tokens before the text, and the text's.
         warping = warping_of(temperature, warping)
         head, ids = ids_to_score(self.tokenizer, text, prompt, chat)
         check_fit(self.target, head + ids, 1, "target")
+
+        # Score under the target and a drafter, or the draft model.
         if drafter is not None:
             return score_drafter(self.target, drafter_named(drafter, self.target, draft), head, ids, gamma, warping)
         if gamma is not None:

@@ -1,4 +1,4 @@
-"""What a drafter knows of the drafts of a block before the target sees them, and what became of the block."""
+"""Signals of a block's drafts before the target sees them, and the block's outcome."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from torch import Tensor
 
 from specsim.types import Array, Signals
 
-TOP = 10  # probabilities of a row that are told
+# Largest probabilities of a row that signals hold.
+TOP = 10
 
 
 class BlockSignals(NamedTuple):
     """A block as it was logged: signals of its n drafts, and what the target made of them.
 
-    `ratio` is p/q of each drafted token, which only the labels of a classifier may read; `kept` counts drafts that the
-    rule kept, even where the text ended before.
+    `start` counts the tokens of text before the block; `signals` have shapes (n, 10), (n,), (n,),
+    (n,). `ratio` (n,) is p/q of each drafted token, which only the labels of a classifier may read;
+    `kept` counts the drafts that the rule accepted, even where the text ended before.
     """
 
-    start: int  # tokens of text before the block
-    signals: Signals  # (n, 10), (n,), (n,), (n,)
-    ratio: Array  # (n,)
+    start: int
+    signals: Signals
+    ratio: Array
     kept: int
 
 
 def signals_of(laws: Tensor, tokens: Tensor, position: int | Array) -> Signals:
-    """Signals of drafts from rows of probabilities.
+    """Return signals of drafts from rows of probabilities.
 
     Parameters
     ----------
@@ -52,17 +54,18 @@ def signals_of(laws: Tensor, tokens: Tensor, position: int | Array) -> Signals:
     wide = laws.double()
     top = wide.topk(min(TOP, wide.shape[-1]), -1).values
     padded = torch.nn.functional.pad(top, (0, TOP - top.shape[-1]))
-    own = wide.gather(-1, tokens[..., None])[..., 0]
+    drawn_probability = wide.gather(-1, tokens[..., None])[..., 0]
     entropy = -torch.special.xlogy(wide, wide).sum(-1)
-    where = np.broadcast_to(np.asarray(position), tuple(tokens.shape))
-    return Signals(padded.cpu().numpy(), entropy.cpu().numpy(), where, own.cpu().numpy())
+    positions = np.broadcast_to(np.asarray(position), tuple(tokens.shape))
+    return Signals(padded.cpu().numpy(), entropy.cpu().numpy(), positions, drawn_probability.cpu().numpy())
 
 
 def logit_signals(logits: Tensor, tokens: Tensor, position: int | Array) -> Signals:
-    """Signals of drafts from the logits of their rows, before warping.
+    """Return signals of drafts from the logits of their rows, before warping.
 
-    Temperature, filters and penalties stay out: at temperature 0 every warped row is one-hot, and a controller that
-    read it would never stop. transformers and Kangaroo read the softmax of the logits, too.
+    Temperature, filters and penalties stay out: at temperature 0 every warped row is one-hot, and a
+    controller that read it would never stop. transformers and Kangaroo read the softmax of the
+    logits, too.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Texts in words: prompts become tokens, the decode loop writes, and its tokens become texts up to a stop string."""
+"""Texts in words: prompts become tokens, the decode loop writes, and tokens become texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from real.prompts.chat_template import prompt_ids
 
 
 class Generation(NamedTuple):
-    """A text that `Pair.generate` wrote (up to a stop string), its tokens, its blocks, and the seconds it took."""
+    """A text of `Pair.generate` up to a stop string, its tokens, its blocks, and its seconds."""
 
     text: str
     tokens: list[int]
@@ -22,7 +22,7 @@ class Generation(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is to be written: the arguments of these names of `real.Pair.generate`."""
+    """Options on texts: the arguments of these names of `real.Pair.generate`."""
 
     prompts: list[str]
     max_tokens: int
@@ -36,10 +36,13 @@ class Request(NamedTuple):
 def write(
     target: LanguageModel, draft: LanguageModel | None, tokenizer: Any, request: Request, options: DecodeOptions
 ) -> list[Generation]:
-    """Write after each prompt of a request, in one batch; a stream is told the pieces of the text as they come."""
+    """Write after each prompt of a request, in one batch; a stream receives pieces of the text as they come."""
+    # Prompts as tokens.
     stop, stream = request.stop, request.stream
     ids = [prompt_ids(tokenizer, text, request.chat) for text in request.prompts]
-    shown = None if stream is None else Stream(_reader(tokenizer, ids[0]), stop, stream)
+    output = None if stream is None else Stream(_reader(tokenizer, ids[0]), stop, stream)
+
+    # Write all texts; a text's key is that of its prompt.
     runs = decode_batch(
         target,
         draft,
@@ -50,13 +53,15 @@ def write(
         warping=options.warping,
         stop=text_ends(tokenizer, stop),
         rule=options.rule,
-        told=(lambda i, new: None) if shown is None else shown.tell,
+        told=(lambda i, new: None) if output is None else output.tell,
         kept=options.kept,
         proposer=options.proposer,
         controller=options.controller,
     )
-    if shown is not None:
-        shown.finish()
+
+    # Tokens as texts, up to a stop string.
+    if output is not None:
+        output.finish()
     return [
         Generation(cut(_reader(tokenizer, prompt)(run.tokens), stop), run.tokens, run.blocks, run.seconds)
         for prompt, run in zip(ids, runs, strict=True)
@@ -64,12 +69,13 @@ def write(
 
 
 def text_ends(tokenizer: Any, strings: Sequence[str]) -> Stop:
-    """Return where texts end: at the tokenizer's end token, or at one of the strings."""
+    """Return the function that ends texts: at the tokenizer's end token, or at one of the strings."""
     end = tokenizer.eos_token_id
     return stopping(tokenizer, strings, [] if end is None else [end])
 
 
 def _reader(tokenizer: Any, prompt: list[int]) -> Callable[[list[int]], str]:
-    """Return the characters of new tokens as they look after the prompt; some decoders strip a leading space."""
+    """Return the function from new tokens to their characters after the prompt."""
+    # Decode them together with the prompt: some decoders strip a leading space.
     before = tokenizer.decode(prompt, skip_special_tokens=True)
     return lambda tokens: tokenizer.decode(prompt + tokens, skip_special_tokens=True)[len(before) :]

