@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import specsim
 from specsim.base import extras
 from specsim.report.page import charts, costs, rows
+from specsim.report.page.answers import answers
 from specsim.report.page.records import Record, made_by, rows_of
 
 HERE = Path(__file__).parent
@@ -99,11 +100,11 @@ def _examples() -> Iterator[Section]:
 
 def _answers(records: Sequence[Record]) -> Section | None:
     """Return the section with each record's answer in a sentence."""
-    answers = rows_of(records, lambda record: [(record.name, sentence) for sentence in rows.answers(record)])
-    if not answers:
+    named = rows_of(records, lambda record: [(record.name, sentence) for sentence in answers(record)])
+    if not named:
         return None
-    several = len({name for name, _ in answers}) > 1
-    sentences = [f"{name}: {sentence}" if several else sentence for name, sentence in answers]
+    several = len({name for name, _ in named}) > 1
+    sentences = [f"{name}: {sentence}" if several else sentence for name, sentence in named]
     below = "".join(f'<p class="answer">{html.escape(sentence)}</p>' for sentence in sentences)
     return Section("The answer", "", (), below)
 

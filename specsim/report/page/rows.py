@@ -22,24 +22,6 @@ DRAFTS = range(1, 7)
 SERIES = 6
 
 
-def answers(record: Record) -> Iterator[str]:
-    """Yield the answer of a plan, simulation or comparison in a sentence, if it has one."""
-    if record.kind == "plan":
-        yield str(record.held["sentence"])
-    if record.kind == "simulate":
-        tau = record.held["tau"]
-        interval = "" if tau["low"] is None else f" [{tau['low']:.3f}, {tau['high']:.3f}]"
-        yield f"A target call emits {tau['value']:.3f}{interval} tokens, simulated over {record.held['blocks']} blocks."
-    if record.kind in ("compare", "chains"):
-        runs = [row for row in compared(record) if row["quantity"] == "speedup"]
-        if runs:
-            best = max(runs, key=lambda row: float(row["measured"]))
-            yield (
-                f"Measured fastest: {best['what']}, {best['measured']:.2f} times plain decoding; "
-                f"predicted {best['predicted']:.2f} times."
-            )
-
-
 def compared(record: Record) -> Iterator[Row]:
     """Yield predicted beside measured, one row for each quantity: tau and speedup."""
     for series, gamma, quantities in _pairs(record):
