@@ -50,8 +50,11 @@ def _plan(recipe: Recipe, stage: str) -> tuple[int, float]:
 
 
 def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str, step: int) -> Tensor:
-    """Loss of a step, on its windows of the corpus and, in the last stage, of the target's texts."""
-    # Windows of the corpus.
+    """Return the loss of a step: cross-entropy, or in the last stage the KL of the draft from the target.
+
+    Its windows are from the corpus, in the last stage also from what the target wrote.
+    """
+    # Windows of the corpus, in an order of their own for each of the four stages.
     num_written = round(recipe.written_share * recipe.batch) if stage == "distil" else 0
     seed = 4 * recipe.seed + STAGES.index(stage)
     ids = torch.empty(0, recipe.window, dtype=torch.long)
@@ -60,21 +63,24 @@ def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str, step: int) -> Te
     if stage != "distil":
         return cross_entropy(run.target if stage == "target" else run.draft, ids)
 
-    # Windows that the target wrote, round and round.
+    # Windows that the target wrote, in turn; after the last comes the first again.
     written = torch.cat(run.written)
     turn = torch.arange(step * num_written, (step + 1) * num_written) % len(written)
     return divergence(run.target, run.draft, torch.cat([ids, written[turn]]))
 
 
 def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
-    """Let the target write the windows of the run's step."""
+    """Let the target continue random prompts of the corpus to windows; append them to the run."""
+    # How many windows this step writes, and the prompts that they begin with.
     count = min(_WRITTEN_AT_ONCE, recipe.written - run.step * _WRITTEN_AT_ONCE)
     seed = [recipe.seed, STAGES.index("write"), run.step]
     starts = np.random.default_rng(seed).integers(len(stream) - PROMPT + 1, size=count)
     prompts = torch.stack([stream[start : start + PROMPT] for start in starts])
+
+    # Tokens are drawn with a seed of this step, so that a resumed run draws the same.
+    sampling_seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
     with torch.autocast("cpu", torch.bfloat16, enabled=in_bfloat16()):
-        draws = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        run.written.append(write(run.target, prompts, recipe.window, seed=draws))
+        run.written.append(write(run.target, prompts, recipe.window, seed=sampling_seed))
 
 
 def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:

@@ -80,7 +80,7 @@ def cached(
     last = len(weights_of(target).layers)
     wanted = [n % (last + 1) for n in layers]
     if folder is None:
-        return torch.cat(_made(target, tokens, tuple(wanted), show_stage))
+        return torch.cat(_compute_batches(target, tokens, tuple(wanted), show_stage))
 
     # Files of the folder are read, if they are of this target and of these texts.
     digest = hashlib.sha256(tokens.contiguous().numpy().tobytes()).hexdigest()[:16]
@@ -92,39 +92,45 @@ def cached(
     missing = tuple(n for n in paths if n not in held)
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
-        made = _made(target, tokens, missing, show_stage)
+        batches = _compute_batches(target, tokens, missing, show_stage)
         for k, n in enumerate(missing):
-            held[n] = torch.cat([states[:, :, k].cpu() for states in made])
+            held[n] = torch.cat([states[:, :, k].cpu() for states in batches])
             write_bytes(paths[n], safetensors.torch.save({"states": held[n]}, made_by))
     return torch.stack([held[n] for n in wanted], 2)
 
 
-def _made(
+def _compute_batches(
     target: LanguageModel, tokens: Tensor, layers: tuple[int, ...], show_stage: Callable[[str], None]
 ) -> list[Tensor]:
-    """Return the states (b, m, len(layers), hidden) of texts, some at a time, bfloat16 on the target's device."""
+    """Run the target over batches of the texts; return each batch's states after the layers.
+
+    A batch of b texts gives (b, m, len(layers), hidden), bfloat16 on the target's device.
+    """
     # A head of one row: logits of a large vocabulary would take more room and time than all states.
     weights = weights_of(target)
     headless = replace(weights, head=plain(weights.head)[:1], head_bias=None)
-    each = _TOGETHER[target.device.type]
-    made = []
-    for first in range(0, len(tokens), each):
-        show_stage(f"states of texts {first + 1} to {min(first + each, len(tokens))} of {len(tokens)}")
-        some = tokens[first : first + each].to(target.device)
-        cache = store.Llama(headless, len(some))
-        states = cache.states(some, list(range(len(some))), [0] * len(some), layers)[1]
-        made.append(states.bfloat16())
-    return made
+
+    # Each batch has an empty cache: all of its sequences start at position 0.
+    size = _TOGETHER[target.device.type]
+    batches = []
+    for first in range(0, len(tokens), size):
+        show_stage(f"states of texts {first + 1} to {min(first + size, len(tokens))} of {len(tokens)}")
+        texts = tokens[first : first + size].to(target.device)
+        cache = store.Llama(headless, len(texts))
+        sequences, starts = list(range(len(texts))), [0] * len(texts)
+        _, states = cache.states(texts, sequences, starts, layers)
+        batches.append(states.bfloat16())
+    return batches
 
 
 def _read(path: Path, made_by: dict[str, str]) -> Tensor:
     """Return the states of a file; ValueError if they are of another target or of other texts."""
     try:
         with safe_open(path, "pt") as file:
-            there = file.metadata() or {}
+            metadata = file.metadata() or {}
             for name, wanted in made_by.items():
-                if there.get(name) != wanted:
-                    other = f"another {name.rstrip('s')} ({there.get(name)}, not {wanted})"
+                if metadata.get(name) != wanted:
+                    other = f"another {name.rstrip('s')} ({metadata.get(name)}, not {wanted})"
                     raise ValueError(f"{str(path)!r} holds states of {other}: remove it, or give another folder")
             states: Tensor = file.get_tensor("states")
             return states

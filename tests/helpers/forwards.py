@@ -8,7 +8,7 @@ from typing import Any
 # Whatever computes ends in one of these: decoding, scoring (`laws`), calibration, cycles of fixed shapes and of trees.
 PLACES = (
     "real.models.cache.Cache.forward", "real.models.llama.forward", "real.train.corpus.train_tokenizer",
-    "real.train.states._made", "real.train.loop.descend",
+    "real.train.states._compute_batches", "real.train.loop.descend",
     # These save weights where the package has its own.
     "real.papers.models.images.raster.train", "real.papers.lab.drafter_training.fitted",
 )  # fmt: skip
