@@ -170,31 +170,40 @@ def _pair(rows: Rows) -> list[str]:
 
 
 def _rules(rows: Rows) -> list[str]:
-    """A line for each rule and number of drafts, a column for each batch: microseconds of a call."""
-    # On a GPU the time of a replayed graph is shown: eager calls only wait for Python.
+    """A line for each rule and number of drafts, a column for each batch: microseconds of a call.
+
+    Keys of rows are as "step/rejection/batch 8/K 4". The first line is the softmax of a step rule's
+    rows, since that of a chain rule has more rows.
+    """
+    # Times (line -> batch -> microseconds). On a GPU those of a replayed graph are shown: eager
+    # calls only wait for Python.
     times: dict[str, dict[str, float]] = defaultdict(dict)
     softmax: dict[str, float] = {}
     for row in rows:
         family, rule, batch, drafts = row["key"].split("/")
         times[f"{rule}, {drafts} ({family})"][batch] = row["graph_us" if "graph_us" in row else "us"]
-        # The softmax of a chain has more rows.
         if family == "step":
             softmax.setdefault(batch, float(row["softmax_us"]))
-    batches = sorted(
-        {batch for by_batch in times.values() for batch in by_batch}, key=lambda name: int(name.split()[1])
-    )
-    lines = [
-        [name, *(f"{by_batch[batch]:.0f}" if batch in by_batch else MISSING for batch in batches)]
-        for name, by_batch in ({"one softmax": softmax} | times).items()
-        if by_batch
-    ]
+
+    # Columns by size: "batch 8" before "batch 64".
+    names = {batch for by_batch in times.values() for batch in by_batch}
+    batches = sorted(names, key=lambda name: int(name.split()[1]))
     how = "in a graph" if any("graph_us" in row for row in rows) else "eager"
-    return _table(["rule, drafts (family)", *(f"{batch}, microseconds {how}" for batch in batches)], lines)
+    head = ["rule, drafts (family)", *(f"{batch}, microseconds {how}" for batch in batches)]
+
+    # Lines; that of the softmax is left out if no step rule was measured.
+    if softmax:
+        times = {"one softmax": softmax} | times
+    lines = []
+    for name, by_batch in times.items():
+        cells = [f"{by_batch[batch]:.0f}" if batch in by_batch else MISSING for batch in batches]
+        lines.append([name, *cells])
+    return _table(head, lines)
 
 
 def _trees(rows: Rows) -> list[str]:
-    """Parity, a line for each entry with graphs and eager cycles, and t(m)."""
-    # Sentences on parity and passes.
+    """Sentences on parity and on t(m), then a line for each cycle (graphs or eager), tree and rule."""
+    # Sentences on parity, passes and the fastest tree.
     sentences = _checked(rows)
     passes = [
         f"t({row['tokens']}) = {row['plain_steps']:.2f} ({row['chain_plain_steps']:.2f})"
@@ -206,15 +215,15 @@ def _trees(rows: Rows) -> list[str]:
             "A pass of the target over the m nodes of a tree takes t(m) plain steps (in brackets: over m tokens in a "
             f"row): {', '.join(passes)}."
         )
+    sentences += _best(rows)
 
-    # A line for each entry.
+    # A line for each cycle, tree and rule.
     lines = [
         [row["key"], str(len(row["parents"])), f"{row['tau']['measured']:.3f}", f"{1e3 * row['cycle_s']:.2f}",
          "{:.2f} [{:.2f}, {:.2f}]".format(row["speedup"]["measured"], *row["speedup"]["interval"])]
         for row in rows
         if "speedup" in row
     ]  # fmt: skip
-    sentences += _best(rows)
     head = ["cycle, tree, rule", "nodes", "tokens a target call", "cycle, ms", "speedup (95 %)"]
     return [*(f"{line}\n" for line in sentences), *_table(head, lines)]
 
@@ -230,7 +239,11 @@ def _checked(rows: Rows) -> list[str]:
 
 
 def _smollm2(rows: Rows) -> list[str]:
-    """Parity, and a line for each temperature, batch and drafter: speedups with tau in brackets."""
+    """Parity, and a line for each temperature, batch and drafter: speedups with tau in brackets.
+
+    Keys of rows are as "T=1/batch 8/ngram/gamma 4"; a line has a cell for each gamma.
+    """
+    # Cells by line and gamma, and the times of plain decoding, step by step and as graphs.
     lines: dict[str, dict[int, str]] = defaultdict(dict)
     plain: dict[str, list[str]] = {}
     for row in rows:
@@ -239,6 +252,7 @@ def _smollm2(rows: Rows) -> list[str]:
             lines[name][row["gamma"]] = f"{row['speedup']['measured']:.2f} ({row['tau']['measured']:.2f})"
             plain[name] = [MISSING if second is None else f"{1000 * second:.2f}" for second in seconds]
 
+    # The table, below a sentence on each comparison with the CPU.
     gammas = sorted({gamma for cells in lines.values() for gamma in cells})
     head = [
         "temperature, batch, drafter: speedup (tau)", *(f"gamma {gamma}" for gamma in gammas),

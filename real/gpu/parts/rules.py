@@ -69,19 +69,20 @@ def _timed(
     count: int,
     softmax: Callable[[tuple[int, ...]], float],
 ) -> Row:
-    """Microseconds of preparing and verifying once, as a cycle does.
+    """Return the row: microseconds of preparing and verifying once, as a cycle does, and of one softmax.
 
-    On a GPU also from a replayed graph.
+    On a GPU also those of a replayed graph.
     """
     with explain_oom(f"laws of {rows} rows over {settings.vocab} tokens", f"batch {max(rows[0] // 2, 1)}"):
         p, q, drafts, u = _inputs(settings, device, rule, family, rows, count)
 
         def call(now: Tensor) -> Tensor:
             """Prepare and verify; return the tokens."""
-            more = (count,) if family == "step" else ()
-            w = [plain(x) for x in (p, q, drafts, now)]
-            token = rule.verify(rule.prepare(w[0], w[1], *more), w[2], w[3])
-            return token[1] if family == "chain" else token  # type: ignore[no-any-return]
+            num_drafts = (count,) if family == "step" else ()
+            target, draft, tokens, randomness = (plain(x) for x in (p, q, drafts, now))
+            result = rule.verify(rule.prepare(target, draft, *num_drafts), tokens, randomness)
+            # A chain rule returns the number of accepted drafts, too.
+            return result[1] if family == "chain" else result  # type: ignore[no-any-return]
 
         # As eager calls, and on a GPU as a graph.
         us = {"us": 1e6 * seconds_of(lambda: call(u), device, calls=settings.calls)}
@@ -94,12 +95,21 @@ def _timed(
 def _inputs(
     settings: Settings, device: torch.device, rule: Any, family: str, rows: tuple[int, ...], count: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Laws that differ as those of two models do, drafts from q, uniforms."""
+    """Return p and q that differ as laws of two models do, drafts drawn from q, and the rule's uniforms.
+
+    A step rule has p and q (b, V), with rows = (b,); a chain rule has p (b, gamma + 1, V) and
+    q (b, gamma, V), with rows = (b, gamma + 1). Drafts are (b, count).
+    """
+    # Laws for all rows.
     logits = _logits(settings, device, rows, 0)
     p, q = logits.softmax(-1), (logits + 0.2 * _logits(settings, device, rows, 1)).softmax(-1)
+
+    # Uniforms of the drafts and of the rule.
     generator = torch.Generator(device).manual_seed(2)
     draft_uniforms = torch.rand(rows[0], count, dtype=torch.float64, generator=generator, device=device)
     u = torch.rand(rows[0], rule.uniforms(count), dtype=torch.float64, generator=generator, device=device)
+
+    # A chain rule has no draft at its last row; all drafts of a step rule come from one row.
     if family == "chain":
         q = q[:, :count]
         return p, q, pick(q, draft_uniforms), u

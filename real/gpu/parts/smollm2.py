@@ -137,8 +137,11 @@ def _decoded(
     warping: Warping,
     kept: Kept | None = None,
 ) -> list[Decoded]:
-    """Decode prompts in one batch, plainly where gamma is 0; as CUDA graphs only with `kept`."""
-    # Plain decoding has no drafter.
+    """Decode prompts in one batch: with the drafter, or plainly where gamma is 0.
+
+    With `kept`, where captured CUDA graphs are kept, cycles are replayed as graphs.
+    """
+    # Plain decoding has no drafter; a batch runs as graphs if it has a place to keep them.
     return decode_batch(
         pair.target,
         None,
@@ -162,35 +165,46 @@ def _timed(
     name: str,
     wanted: list[str],
 ) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each wanted length of a drafter: tau, and tokens a second over those of plain decoding."""
+    """Yield a row for each wanted key: tau and speedup of a drafter at one gamma.
+
+    Keys are as "T=1/batch 8/ngram/gamma 4". The speedup is seconds a token of plain decoding over
+    those with drafts, both launched step by step.
+    """
+    # The models, the batches of prompts, and each key's gamma.
     pair, warping = load_pair(), Warping(temperature)
     drafter, device = drafter_named(name, pair.target, None), pair.target.device
     prompts = _prompts(pair, settings.prompts)
     batches = [prompts[first : first + batch] for first in range(0, len(prompts), batch)]
     gammas = {key: int(key.rpartition(" ")[2]) for key in wanted}
 
-    # What is decoded in turn: plainly as graphs (where there is a GPU), plainly step by step, and with each length.
-    ways: dict[str, tuple[int, Kept | None]] = {"graphs": (0, Kept())} if device.type == "cuda" else {}
-    ways |= {"plain": (0, None)} | {key: (gamma, None) for key, gamma in gammas.items()}
-    seconds, counts = {way: list[float]() for way in ways}, dict[str, tuple[int, int]]()
+    # Variants that take turns, as (gamma, captured graphs): plain decoding as graphs (where there is
+    # a GPU), plain decoding step by step, and each gamma.
+    variants: dict[str, tuple[int, Kept | None]] = {}
+    if device.type == "cuda":
+        variants["graphs"] = (0, Kept())
+    variants["plain"] = (0, None)
+    variants |= {key: (gamma, None) for key, gamma in gammas.items()}
 
-    # The first turn warms up, on one batch.
+    # Seconds of each turn, tokens and target calls. The first turn warms up, on one batch.
+    seconds = {variant: list[float]() for variant in variants}
+    counts = dict[str, tuple[int, int]]()
     with explain_oom(f"texts of {settings.max_tokens} tokens in batches of {batch}", f"batch {max(batch // 2, 1)}"):
         for turn in range(settings.turns + 1):
-            for way, (gamma, kept) in ways.items():
+            batches_of_turn = batches if turn else batches[:1]
+            for variant, (gamma, kept) in variants.items():
                 synchronize(device)
                 began = time.perf_counter()
                 runs = [
                     run
-                    for some in (batches if turn else batches[:1])
-                    for run in _decoded(pair, drafter, gamma, some, settings.max_tokens, warping, kept)
+                    for batch_prompts in batches_of_turn
+                    for run in _decoded(pair, drafter, gamma, batch_prompts, settings.max_tokens, warping, kept)
                 ]
                 synchronize(device)
-                seconds[way].append(time.perf_counter() - began)
-                counts[way] = sum(len(run.tokens) for run in runs), sum(len(run.blocks) for run in runs)
+                seconds[variant].append(time.perf_counter() - began)
+                counts[variant] = sum(len(run.tokens) for run in runs), sum(len(run.blocks) for run in runs)
 
-    # A token's seconds, without and with drafts.
-    token_s = {way: float(np.median(seconds[way][1:])) / counts[way][0] for way in ways}
+    # Seconds a token of each variant: the median turn without the first.
+    token_s = {variant: float(np.median(seconds[variant][1:])) / counts[variant][0] for variant in variants}
     for key, gamma in gammas.items():
         tokens, calls = counts[key]
         yield key, {
