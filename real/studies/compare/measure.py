@@ -210,17 +210,20 @@ def _decode_all(
     job: Job,
     stream: int,
 ) -> list[Decoded]:
-    """Decode all prompts in batches, each with the key that it has alone."""
+    """Decode all prompts in batches, each with the uniforms that it has when it is decoded alone.
+
+    `stream` is WRITE or MEASURE.
+    """
     runs: list[Decoded] = []
     for first in range(0, len(prompts), _TOGETHER):
-        some = prompts[first : first + _TOGETHER]
+        batch = prompts[first : first + _TOGETHER]
         runs += decode_batch(
             pair.target,
             pair.draft if job.gamma else None,
-            some,
+            batch,
             max_tokens=settings.max_tokens,
             gamma=job.gamma,
-            uniforms=[_key(settings, first + i, job, stream) for i in range(len(some))],
+            uniforms=[_key(settings, first + i, job, stream) for i in range(len(batch))],
             warping=settings.warping,
             stop=ends_of(pair),
             rule=settings.verifier(job.rule),
@@ -236,9 +239,10 @@ def ends_of(pair: Pair) -> frozenset[int]:
 
 
 def _key(settings: Settings, i: int, job: Job, stream: int) -> Uniforms:
-    """Return the uniforms of prompt i; every job has a key of its own, the same for all rules.
+    """Return the uniforms of prompt i for a job and a stream.
 
-    With the same key the gains of rules come out sharply.
+    Each gamma has uniforms of its own. All rules share them, so that differences between rules have
+    narrow intervals.
     """
     return keyed(settings.seed, (i << 20) + 2 * job.gamma + stream)
 
@@ -253,7 +257,7 @@ def _decode(
     mark: Callable[[str], None],
     kept: Kept,
 ) -> Decoded:
-    """Decode prompt i alone, with its key."""
+    """Decode prompt i alone, with its own uniforms; `stream` is WRITE or MEASURE."""
     return decode(
         pair.target,
         pair.draft if job.gamma else None,

@@ -31,7 +31,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
     cells = [_cells(row) for row in rows]
     if wide:
         head += ["difference\nof tau", "cycle, ms\npredicted", "\nmeasured", "target pass\nin plain steps"]
-        cells = [line + _more(row) for line, row in zip(cells, rows, strict=True)]
+        cells = [line + _wide_cells(row) for line, row in zip(cells, rows, strict=True)]
     lines = in_blocks([head, *cells], terminal_width() or 80)
 
     # Sentences above and below it.
@@ -52,7 +52,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """The cells of a row with few columns."""
+    """The cells of a row in the table of usual width."""
     tau, speed = row["tau"], row["speedup"]
     return [
         f"{row['name']}\n  {row['rule']}",
@@ -74,8 +74,8 @@ def _stacked(entry: dict[str, Any]) -> str:
     return f"{entry['measured']:.2f}\n{report.bracket(entry['interval'], '.2f')}"
 
 
-def _more(row: dict[str, Any]) -> list[str]:
-    """The other cells of a row with all columns."""
+def _wide_cells(row: dict[str, Any]) -> list[str]:
+    """The cells that the wide table adds to a row: interval of tau's difference, cycle times, t(m)."""
     cycle = row["cycle_s"]
     return [
         report.bracket(row["tau"]["difference_interval"], "+.2f"),

@@ -144,30 +144,35 @@ def measure(
 
 
 def _greedy_block(models: Models, gamma: int, blocks: int, sequences: int, seed: int) -> Trace:
-    """A simulation of `greedy_block`, which changes later blocks: only `simulate` follows that.
+    """Simulate `greedy_block` on chains of gamma drafts; return the counts of all texts.
 
-    There are at most 16 groups of texts that start together.
+    `conditional_tau` cannot compute it: a block of this rule changes the target of later blocks,
+    which only `simulate` follows.
     """
-    # Texts that start together are one simulation.
+    # A simulation has one start for all its texts: 16 groups of texts with starts of their own, or
+    # fewer, since a group has at least two texts.
     groups = min(16, sequences // 2)
+    texts = sequences // groups
+    starts = models.starts(groups) or [models.target.start] * groups
     traces = []
-    for i, start in enumerate(models.starts(groups) or [models.target.start] * groups):
-        each = sequences // groups
+    for i, start in enumerate(starts):
         trace = simulate(
             models.target._replace(start=start),
             models.draft._replace(start=start),
             rule="greedy_block",
             gamma=gamma,
-            blocks=blocks * each,
-            sequences=each,
+            blocks=blocks * texts,
+            sequences=texts,
             seed=seed + i,
         )
         traces.append(trace)
+
+    # Tau and its interval are made of the texts' counts of accepted drafts, `kept`.
     return traces[0]._replace(kept=np.concatenate([trace.kept for trace in traces]))
 
 
 def _grown(grow: Callable[..., Grown], budgets: Sequence[int], model: Model) -> list[Grown]:
-    """The tree of each budget, pruned from the tree of the largest one."""
+    """The tree of each budget: the likeliest nodes of the tree that is grown for the largest budget."""
     largest = grow(model, nodes=max(budgets))
     return [pruned(largest, budget) for budget in budgets]
 
