@@ -132,8 +132,8 @@ def ask(state: State) -> Asked:
     """
     # The round's places (b, n), by their ranks in the order.
     length = state.text.shape[-1]
-    reach = int(_reach(state).max(initial=0))
-    ranks = np.minimum(state.filled[:, None] + np.arange(reach), length - 1)
+    num_rows = int(_row_counts(state).max(initial=0))
+    ranks = np.minimum(state.filled[:, None] + np.arange(num_rows), length - 1)
     places = np.take_along_axis(state.order, ranks, axis=-1)
 
     # A place sees all places of a rank below this number (b, n).
@@ -150,63 +150,70 @@ def uniforms(state: State, rule: ModuleType) -> int:
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
     """The state after a pass: it draws the round's drafts, or verifies them."""
     if state.laws is None:
-        return _drafted(state, rows, u)
-    return _verified(state, state.laws, rows, rule, u)
+        return _after_drafting(state, rows, u)
+    return _after_verifying(state, state.laws, rows, rule, u)
 
 
-def _drafted(state: State, rows: Array, u: Array) -> State:
-    """The state with drafts at the round's places.
+def _after_drafting(state: State, rows: Array, u: Array) -> State:
+    """The state after a round's first pass: drafts, drawn from `rows`, stand at the round's places.
 
-    A text with one place left is done: the law of that draft is the one that would judge it.
+    A text with one place left is finished here: a second pass would judge its token by the law that
+    it is drawn from.
     """
-    length, sizes = state.text.shape[-1], _drafts(state)
+    length = state.text.shape[-1]
     text = copied(tokens_like(state.text, rows))
-    live, last = state.filled < length, state.filled == length - 1
+    live, is_last = state.filled < length, state.filled == length - 1
+
+    # With a bonus the last place is not counted as a draft; it is drawn all the same.
+    counts = np.maximum(_draft_counts(state), is_last)
     for j in range(rows.shape[1]):
-        # These texts draft at their place j of the round.
-        texts = np.flatnonzero(j < np.maximum(sizes, last))
+        # Draft j of a text stands at its place of the rank filled + j in the order.
+        texts = np.flatnonzero(j < counts)
         places = state.order[texts, state.filled[texts] + j]
         text[texts, places] = pick(rows[texts, j], u[texts, j])
-    return state._replace(text=text, filled=state.filled + last, passes=state.passes + live, laws=rows)
+    return state._replace(text=text, filled=state.filled + is_last, passes=state.passes + live, laws=rows)
 
 
-def _verified(state: State, laws: Array, rows: Array, rule: ModuleType, u: Array) -> State:
-    """The state after the round: the drafts that the rule accepts, and the token behind them.
+def _after_verifying(state: State, laws: Array, rows: Array, rule: ModuleType, u: Array) -> State:
+    """The state after a round's second pass: accepted drafts count as filled, and the token after them.
 
-    The drafts were drawn from laws (b, k, V); rows (b, k or k + 1, V) are the target's.
+    The drafts were drawn from laws (b, k, V); rows (b, k or k + 1, V) are the target's. Places of
+    rejected drafts are drafted again in a later round.
     """
-    length, sizes, text = state.text.shape[-1], _drafts(state), copied(state.text)
+    length, text = state.text.shape[-1], copied(state.text)
     live, filled = state.filled < length, state.filled.copy()
-    for size, texts in alike(sizes, live):
-        # The drafts of texts that have `size` of them, and both laws at their places.
+    for size, texts in alike(_draft_counts(state), live):
+        # Texts with `size` drafts, which have the ranks n, n + 1, ... in the order, and both laws.
         n = state.filled[texts]
-        x = state.text[texts[:, None], state.order[texts[:, None], n[:, None] + np.arange(size)]]
+        places = state.order[texts[:, None], n[:, None] + np.arange(size)]
+        drafts = state.text[texts[:, None], places]
         p, q = rows[texts, : size + 1], laws[texts, :size]
 
         # As published, the place behind the drafts is not scored. A rule needs a row there; the
         # token that it draws from this one is dropped.
         if p.shape[1] == size:
             p = array_namespace(p).concat([p, p[:, -1:]], axis=1)
-        accepted, token = verified(rule, p, q, x, u[texts])
+        accepted, token = verified(rule, p, q, drafts, u[texts])
 
-        # Write the token behind the accepted drafts.
-        fills = state.bonus | (accepted < size)
-        where = np.flatnonzero(fills)
+        # Write the token behind the accepted drafts; without the bonus a text that accepted all of
+        # its drafts has none.
+        has_token = state.bonus | (accepted < size)
+        where = np.flatnonzero(has_token)
         behind = state.order[texts[where], (n + accepted)[where]]
         text[texts[where], behind] = token[where]
-        filled[texts] = n + accepted + fills
+        filled[texts] = n + accepted + has_token
     return state._replace(text=text, filled=filled, passes=state.passes + live, laws=None)
 
 
-def _drafts(state: State) -> Array:
-    """Drafts (b,) of the round: with a bonus one place is left for it."""
+def _draft_counts(state: State) -> Array:
+    """Number (b,) of drafts of the round, at most `slots`: with a bonus one place is left for it."""
     return np.clip(state.text.shape[-1] - state.filled - state.bonus, 0, state.slots)
 
 
-def _reach(state: State) -> Array:
-    """Places (b,) of which this pass gives rows."""
+def _row_counts(state: State) -> Array:
+    """Number (b,) of places of which the next pass gives rows."""
     # The second pass gives rows of the drafts, and with a bonus of the place behind them.
     if state.laws is not None:
-        return _drafts(state) + state.bonus
-    # The first gives rows of the drafts; the last place of a text is drawn from its own.
-    return np.maximum(_drafts(state), state.filled == state.text.shape[-1] - 1)
+        return _draft_counts(state) + state.bonus
+    # The first gives rows of the drafts, or of the last place of a text.
+    return np.maximum(_draft_counts(state), state.filled == state.text.shape[-1] - 1)

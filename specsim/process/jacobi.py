@@ -129,19 +129,19 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
         shape = (rows.shape[0], state.window, rows.shape[-1])
         laws = array_namespace(rows).zeros(shape, dtype=rows.dtype)
         blank = state._replace(text=tokens_like(state.text, rows), laws=laws)
-        return _drawn(blank, rows, 0 * state.filled, 0 * state.filled, u_slots)
+        return _with_next_slots(blank, rows, 0 * state.filled, 0 * state.filled, u_slots)
 
     # Verify the slots, and write the token behind those accepted.
     live, windows = state.filled < state.text.shape[-1], _windows(state)
     text, accepted = copied(state.text), np.zeros_like(state.filled)
     for size, texts in alike(windows, live):
-        x = state.text[texts[:, None], state.filled[texts, None] + np.arange(size)]
+        drafts = state.text[texts[:, None], state.filled[texts, None] + np.arange(size)]
         p, q = rows[texts, : size + 1], state.laws[texts, :size]
-        accepted[texts], token = verified(rule, p, q, x, u[texts])
+        accepted[texts], token = verified(rule, p, q, drafts, u[texts])
         text[texts, state.filled[texts] + accepted[texts]] = token
     filled = state.filled + live * (accepted + 1)
     after = state._replace(text=text, filled=filled, passes=state.passes + live)
-    return _drawn(after, rows, accepted, windows - accepted, u_slots)
+    return _with_next_slots(after, rows, accepted, windows - accepted, u_slots)
 
 
 def _windows(state: State) -> Array:
@@ -149,39 +149,46 @@ def _windows(state: State) -> Array:
     return np.clip(state.text.shape[-1] - state.filled - 1, 0, state.window)
 
 
-def _drawn(state: State, rows: Array, accepted: Array, behind: Array, u: Array) -> State:
-    """The state with the slots of the next pass.
+def _with_next_slots(state: State, rows: Array, accepted: Array, behind: Array, u: Array) -> State:
+    """The state with tokens and laws of the slots that the next pass verifies.
 
     The last pass accepted (b,) drafts; `behind` (b,) of its rows lie behind the token that it
-    emitted. Slot j of the next pass stands at that pass's slot `accepted + 1 + j`.
+    emitted. Slot j of the next pass stands where slot `accepted + 1 + j` of the last one stood: if
+    slots 0 and 1 were accepted, the token replaced slot 2, and slot 3 becomes slot 0.
     """
     old_laws: Array = state.laws
     sizes, text, laws = _windows(state), copied(state.text), copied(old_laws)
+
+    # Slots that come from the last pass. Its last row is that of a place that had no slot: a slot
+    # can be drawn from it, but there is no old token to keep.
     keeps_old = state.carry == "old"
+    num_carried = behind - 1 if keeps_old else behind
     for j in range(int(sizes.max(initial=0))):
-        # The last row is that of a place that had no slot: there is no old token to keep.
-        had_slot = j < behind - keeps_old
-        again, new = np.flatnonzero((j < sizes) & had_slot), np.flatnonzero((j < sizes) & ~had_slot)
+        is_slot, is_carried = j < sizes, j < num_carried
+        carried, new = np.flatnonzero(is_slot & is_carried), np.flatnonzero(is_slot & ~is_carried)
 
-        # Slots of the last pass keep law and token, or are drawn anew from its rows.
-        if again.size and keeps_old:
-            laws[again, j] = old_laws[again, accepted[again] + 1 + j]
-        elif again.size:
-            laws[again, j] = rows[again, accepted[again] + 1 + j]
-            text[again, state.filled[again] + j] = pick(laws[again, j], u[again, j])
+        # These keep their law, and the token that stands there, or are drawn anew from their row.
+        if carried.size and keeps_old:
+            laws[carried, j] = old_laws[carried, accepted[carried] + 1 + j]
+        elif carried.size:
+            laws[carried, j] = rows[carried, accepted[carried] + 1 + j]
+            text[carried, state.filled[carried] + j] = pick(laws[carried, j], u[carried, j])
 
-        # Slots at places that had none come from the initialiser.
+        # The others come from the initialiser.
         if new.size:
             place = state.filled[new] + j
-            laws[new, j], text[new, place] = _first(state, text[new], place, laws[new, j], u[new, j])
+            laws[new, j], text[new, place] = _initial_slots(state, text[new], place, laws[new, j], u[new, j])
     return state._replace(text=text, laws=laws)
 
 
-def _first(state: State, text: Array, place: Array, like: Array, u: Array) -> tuple[Array, Array]:
-    """The laws (n, V) and the tokens (n,) of new slots at places (n,) of texts (n, N)."""
+def _initial_slots(state: State, text: Array, place: Array, like: Array, u: Array) -> tuple[Array, Array]:
+    """The laws (n, V) and the tokens (n,) that the initialiser gives to places (n,) of texts (n, N).
+
+    `like` (n, V) has the type of the laws.
+    """
     if state.first == "uniform":
-        share = Fraction(1, like.shape[-1]) if is_exact(like) else 1 / like.shape[-1]
-        even = 0 * like + share
+        probability = Fraction(1, like.shape[-1]) if is_exact(like) else 1 / like.shape[-1]
+        even = 0 * like + probability
         return even, pick(even, u)
 
     # A copy of the token to the left or above, 0 beyond the edge, has a point mass as its law.

@@ -60,8 +60,10 @@ def test_without_the_residual_where_every_new_slot_is_the_initialisers(
     params: Any, bias: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same table in a text that goes on, if a pass's last row makes no slot: the bias is larger."""
-    drawn, table = jacobi._drawn, binary_table(3)
-    monkeypatch.setattr(jacobi, "_drawn", lambda state, rows, kept, behind, u: drawn(state, rows, kept, behind - 1, u))
+    original, table = jacobi._with_next_slots, binary_table(3)
+    monkeypatch.setattr(
+        jacobi, "_with_next_slots", lambda state, rows, kept, behind, u: original(state, rows, kept, behind - 1, u)
+    )
     told: dict[str, Any] = {"length": 5, "params": {"window": 2, "first": "up", "width": 5}}
     for rule, found in (("tokenwise", "0.000"), ("lumina", bias)):
         told |= {"rule": rule, "lossy": rule, "rule_params": params if rule == "lumina" else None}

@@ -11,7 +11,7 @@ def ask(state):
     if state.laws is None:
         return asked
     seen = asked.seen.copy()
-    slots = int(any_subset._drafts(state).max())
+    slots = int(any_subset._draft_counts(state).max())
     for j in range(slots):
         seen[0, j, asked.places[0, j]] = True
     return asked._replace(seen=seen)
