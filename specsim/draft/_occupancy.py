@@ -50,10 +50,11 @@ def law(q: Array, least: int, extra: float) -> Array:
     mean = (1 - (1 - np.minimum(q, 1)) ** (n + 1)).sum()
     most = min(n + 1, len(q), math.ceil(mean + TINY / 3 + math.sqrt(TINY**2 / 9 + 2 * mean * TINY)))
 
-    # Points of |z| = 1 (most + 1, 1), and half of the points of |x| = n (points,): F is real, so
-    # that a point and its conjugate count together, with weight 2.
+    # Points of |z| = 1 (most + 1, 1), and of the upper half of |x| = n (points,): F is real, so that
+    # a point and its conjugate count together, with weight 2.
     z = np.exp(2j * np.pi * np.arange(most + 1) / (most + 1))[:, None]
-    angle = np.pi * np.arange(_points(n)) / (_points(n) - 0.5)
+    half = _half_circle_points(n)
+    angle = np.pi * np.arange(half) / (half - 0.5)
     x = n * np.exp(1j * angle)
     weight = np.where(angle > 0, 2, 1)
 
@@ -79,21 +80,30 @@ def law(q: Array, least: int, extra: float) -> Array:
     return np.maximum(probabilities, 0)
 
 
-def _points(n: int) -> int:
-    """Half the number of points that tell x^n and x^(n+1) from other powers.
+def _half_circle_points(n: int) -> int:
+    """The number of points on half of the circle |x| = n that make the Fourier sums over x exact.
 
-    Powers that `size` points cannot tell from them weigh e^-TINY or less.
+    A sum over `size` points of the whole circle reads x^n and x^(n + size) as one power. At |x| = n
+    the term x^n / n! of e^x is exp(`log_ratio`) times the term x^(n + size) / (n + size)!: `size` is
+    large enough if that is e^TINY, so that the wrong term is lost in rounding.
     """
+    # At least n + 2 points tell all powers from x^0 to x^(n + 1) apart.
     size = n + 2
-    while math.lgamma(n + size + 1) - math.lgamma(n + 1) - size * math.log(n) < TINY:
+    while True:
+        log_ratio = math.lgamma(n + size + 1) - math.lgamma(n + 1) - size * math.log(n)
+        if log_ratio >= TINY:
+            return size // 2 + 1
         size += 1
-    return size // 2 + 1
 
 
 def _logarithm(b: Array, y: Array) -> Array:
-    """Sum over tokens of log(1 + y b), by its series; b (points, tokens), |y b| at most 0.27."""
+    """Sum over tokens of log(1 + y b), (z points, x points), by the series of log.
+
+    b is (x points, tokens) and y (z points, 1); |y b| is at most 0.27.
+    """
     total, power, j = 0 * y, b, 1
     while True:
+        # log(1 + y b) = -sum_j (-y b)^j / j.
         term = (-y) ** j / j * power.sum(axis=-1)
         total = total - term
         if np.abs(term).max() < 1e-17:

@@ -37,7 +37,7 @@ PLAIN = (int, float, Fraction)
 def draw(q: Array, u: Array, num_drafts: int | Draws) -> Array:
     """Candidates (..., limit), -1 after the last, from q (..., V) and u (..., 1 + limit)."""
     xp, law = array_namespace(q, u), _law(q, num_drafts)
-    least, extra = _columns(law, u)
+    least, extra = _least_and_extra(law, u)
     number = least + xp.where(u[..., :1] < extra, 1, 0)
     is_drawn = xp.arange(law.limit, device=device(q)) < number
     tokens = pick(q[..., None, :], xp.where(is_drawn, u[..., 1:], 0))
@@ -56,7 +56,7 @@ def probability(q: Array, drafts: Array, num_drafts: int | Draws) -> Array:
     # Each draw, and the number of draws, are independent.
     each = xp.where(is_drawn, at(q[..., None, :], xp.where(is_drawn, drafts, 0)), 1)
     of_tokens = xp.prod(each, axis=-1)
-    of_number = _chance(number, *_columns(_law(q, num_drafts), of_tokens))
+    of_number = _chance(number, *_least_and_extra(_law(q, num_drafts), of_tokens))
     return of_tokens * is_in_front * of_number
 
 
@@ -169,7 +169,7 @@ def expected_distinct(q: Array, draws: Draws) -> Array:
     """
     # Each token's probability of being seen in `least` draws, by the bits of that number.
     xp, q = array_namespace(q), wide(q)
-    least, extra = _columns(draws, q)
+    least, extra = _least_and_extra(draws, q)
     seen = 0 * q
     for bit in reversed(range(draws.limit.bit_length())):
         twice = _either(seen, seen)
@@ -214,7 +214,7 @@ def distinct_law(q: Array, draws: Draws) -> Array:
     if is_exact(q):
         number = np.arange(draws.limit + 1)
         ways = _occupancy.ways(q, draws.limit)
-        return np.sum(_chance(number, *_columns(draws, q))[..., None] * ways, axis=-2)
+        return np.sum(_chance(number, *_least_and_extra(draws, q))[..., None] * ways, axis=-2)
 
     # Floats: row by row.
     least, extra = (np.broadcast_to(np.asarray(v), q.shape[:-1]) for v in (draws.least, draws.extra))
@@ -230,9 +230,9 @@ def inside(q_mass: Array, draws: Draws) -> Array:
 
     q_mass is (...) or (..., n).
     """
-    least, extra = _columns(draws, q_mass)
+    least, extra = _least_and_extra(draws, q_mass)
     power = _powers.power(q_mass, least, draws.limit)
-    return power if _is_nought(extra) else power * (1 - extra * (1 - q_mass))
+    return power if _is_plain_zero(extra) else power * (1 - extra * (1 - q_mass))
 
 
 def mean_slope(a: Array, b: Array, draws: Draws) -> Array:
@@ -240,9 +240,9 @@ def mean_slope(a: Array, b: Array, draws: Draws) -> Array:
 
     It is a sum of products a^i b^j, so that nothing cancels.
     """
-    least, extra = _columns(draws, a)
+    least, extra = _least_and_extra(draws, a)
     slope = _powers.slope(a, b, least, draws.limit)
-    if _is_nought(extra):
+    if _is_plain_zero(extra):
         return slope
     return slope * (1 - extra * (1 - a)) + extra * _powers.power(b, least, draws.limit)
 
@@ -262,25 +262,28 @@ def _law(q: Array, num_drafts: int | Draws) -> Draws:
     return num_drafts if isinstance(num_drafts, Draws) else draws(q, num_drafts)
 
 
-def _columns(draws: Draws, w: Array) -> tuple[Any, Any]:
-    """least and extra, as plain numbers or as arrays that broadcast against w.
+def _least_and_extra(draws: Draws, w: Array) -> tuple[Any, Any]:
+    """`least` and `extra` of a law of N, as plain numbers or arrays that broadcast against w.
 
-    Arrays have the leading axes of w.
+    For rows of laws w (b, V), `least` (b,) becomes (b, 1). Arrays have the leading axes of w.
     """
-    least, extra = (_column(v, w) for v in (draws.least, draws.extra))
-    # A plain number is exact beside Fractions, and a float beside floats.
+    least, extra = (_aligned(v, w) for v in (draws.least, draws.extra))
+    # The type of a plain probability is that of w: Fraction beside Fractions, else float.
     if isinstance(extra, PLAIN):
         extra = Fraction(extra) if isinstance(w, PLAIN) or is_exact(w) else float(extra)
     return least, extra
 
 
-def _column(value: Any, w: Array) -> Any:
-    """A plain number as it is; an array with axes of 1 behind its own, up to those of w."""
+def _aligned(value: Any, w: Array) -> Any:
+    """A plain number as it is, an array with as many axes as w: new axes of length 1 come last."""
     if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
         value = value.item()
-    return value if isinstance(value, PLAIN) else value[(..., *(None,) * (np.ndim(w) - value.ndim))]
+    if isinstance(value, PLAIN):
+        return value
+    new_axes = (None,) * (np.ndim(w) - value.ndim)
+    return value[(..., *new_axes)]
 
 
-def _is_nought(extra: Any) -> bool:
-    """True if no row has a draw more: its factor can be left out."""
+def _is_plain_zero(extra: Any) -> bool:
+    """True if `extra` is the plain number 0: no row has a draw more, and its factor can be left out."""
     return isinstance(extra, PLAIN) and extra == 0

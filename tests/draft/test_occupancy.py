@@ -69,7 +69,7 @@ def test_law_of_many_draws(vocab: int, n: int, monkeypatch: pytest.MonkeyPatch) 
     q, draws = np.full(vocab, 1 / vocab), Draws(n, 0.25, n + 1)
     wanted = 0.75 * np.append(uniform_occupancy(vocab, n), 0) + 0.25 * uniform_occupancy(vocab, n + 1)
     assert np.abs(distinct.distinct_law(q, draws) - wanted).max() <= 1e-12
-    monkeypatch.setattr(_occupancy, "_points", lambda n: 4)
+    monkeypatch.setattr(_occupancy, "_half_circle_points", lambda n: 4)
     assert np.abs(distinct.distinct_law(q, draws) - wanted).max() > 1e-3
 
 
