@@ -13,10 +13,11 @@ Counts = Callable[[Array], Draws]
 
 
 def _scheme(scheme: str, k: int) -> tuple[Any, bool]:
-    """The draft scheme that draws k siblings, and whether it draws a random number of them.
+    """The module of a draft scheme, and whether it draws a random number of siblings.
 
     Raises ValueError if the scheme cannot draw k siblings from one law.
     """
+    # Whole paths are drawn independently, so that the children of one node are i.i.d.
     module = discover.find("draft", "iid" if scheme == "paths" else scheme)
     facts = discover.scheme_facts(module)
     if facts.per_draft or (facts.counts is not None and k not in facts.counts):
@@ -28,17 +29,20 @@ def needs(scheme: str, k: int) -> int:
     """The number of uniforms that k children take."""
     if scheme == "deterministic":
         return 0
-    scheme_module, random = _scheme(scheme, k)
-    return int(scheme_module.uniforms(Draws(1, 0, k) if random else k))
+    scheme_module, is_random = _scheme(scheme, k)
+    return int(scheme_module.uniforms(Draws(1, 0, k) if is_random else k))
 
 
 def _scheme_and_count(scheme: str, q: Array, k: int, draws: Counts | None) -> tuple[Any, Any]:
-    """The scheme's module, and its argument for the number of draws: k, or the law of that number at q."""
-    scheme_module, random = _scheme(scheme, k)
-    if random != (draws is not None):
-        use = "needs" if random else "takes no"
+    """The scheme's module, and the number of draws that it takes: k, or the law of that number at q.
+
+    Raises ValueError if `draws` is missing for a random number of draws, or given for a fixed one.
+    """
+    scheme_module, is_random = _scheme(scheme, k)
+    if is_random != (draws is not None):
+        use = "needs" if is_random else "takes no"
         raise ValueError(f"scheme {scheme!r} {use} draws, the law of a number of draws")
-    # Where the shape has one place, one draw is made.
+    # Where the shape has one place, one draw is made, whatever `draws` says.
     if draws is not None and k == 1:
         return scheme_module, Draws(1, 0, 1)
     count = k if draws is None else draws(q)

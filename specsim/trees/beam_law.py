@@ -84,7 +84,10 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
 
 
 def _texts(model: Model, depth: int, prefix: Path) -> tuple[dict[Path, Array], dict[Path, Any]]:
-    """The law after every text of fewer than `depth` tokens, and the probability of every text."""
+    """The law after each possible text of fewer than `depth` tokens, and each text's probability.
+
+    Probabilities are those of texts of up to `depth` tokens; texts of probability 0 are left out.
+    """
     laws: dict[Path, Array] = {(): law_after(model, prefix, ())}
     mass: dict[Path, Any] = {(): 1}
     for length in range(depth):
@@ -104,9 +107,10 @@ def _add(level: tuple[Path, ...], text: Path, size: int) -> tuple[Path, ...]:
 def _from_paths(levels: tuple[tuple[Path, ...], ...], laws: dict[Path, Array]) -> Drafted:
     """The tree whose levels hold these prefixes, with the laws that they were drawn from."""
     above: tuple[Path, ...] = ((),)
-    places, rows = [], []
+    nodes, rows = [], []
     for level in levels:
-        rows.append([laws[t] for t in above])
-        places.append([(t[-1], above.index(t[:-1])) for t in level])
+        # The laws after the level above, and each node's token and its parent's place in that level.
+        rows.append([laws[text] for text in above])
+        nodes.append([(text[-1], above.index(text[:-1])) for text in level])
         above = level
-    return tree_of(places, rows)
+    return tree_of(nodes, rows)

@@ -220,16 +220,19 @@ def _likeliest(law: Array, node: _Node, count: int) -> list[_Node]:
 
 
 def _grown(nodes: list[_Node], root: Array) -> Grown:
-    """The tree of these nodes; `root`, the law after the prefix, gives V and the array library."""
+    """The tree of these nodes with q and reach; `root` (V,) gives V, array library and type of numbers."""
+    # The tree.
     xp = array_namespace(root)
     tokens = np.array([node.text[-1] for node in nodes], dtype=np.int64)
     parents = np.array([node.parent for node in nodes], dtype=np.int64)
     tree = TokenTree(parents, xp.asarray(tokens), topology.depths(parents), "deterministic")
 
-    # After a leaf the row is the point mass at token 0: nothing is drawn there.
-    first = [tokens[siblings[0]] if siblings else 0 for siblings in topology.children(parents)]
-    q = one_hot(xp.asarray(np.array(first)), root + xp.zeros((len(first), 1)))
+    # Row 0 of q is the point mass at the root's first child, row i + 1 that at node i's. After a
+    # leaf it is the point mass at token 0: nothing is drawn there.
+    first_children = [tokens[siblings[0]] if siblings else 0 for siblings in topology.children(parents)]
+    like = root + xp.zeros((len(first_children), 1))
+    q = one_hot(xp.asarray(np.array(first_children)), like)
 
-    # `0 * root[0]` gives reach 1 of a first node the type of the laws.
+    # Adding `0 * root[0]` gives a reach that is the plain number 1 the type of the laws.
     reach = xp.stack([1 * node.reach + 0 * root[0] for node in nodes]) if nodes else root[:0]
     return Grown(tree, q, reach)
