@@ -25,7 +25,7 @@ from real.decode.warp import Warping, probabilities
 from real.draft._contract import seen_along, target_probabilities
 from real.draft._parts import Frozen, Look, frozen, weights_of
 from real.models.model import LanguageModel, full_states
-from specsim.base.arrays import at as entry
+from specsim.base.arrays import at as entries_at
 
 
 class Step(NamedTuple):
@@ -162,30 +162,32 @@ def check_steps(net: Any, gamma: int) -> None:
 def _along(
     net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
-    """The drafter's probabilities (T, gamma) of the text's tokens, as `Drafter.along`.
+    """Probabilities (T, gamma) of the text's tokens as drafts, and the target's, as `Drafter.along`.
 
-    All blocks at once.
+    One block begins before each token of the text; step i of all blocks is computed at once.
     """
     check_steps(net, gamma)
     ends = frozen(target, net.hidden, net.tokens)
     net = deepcopy(net).to(target.device, target.dtype)
 
-    # The target's state before each place of prompt and text.
+    # The target's states (1, n, hidden) after each token of prompt and text.
     tokens = readable(target, torch.tensor([prompt + text], device=target.device))
-    states = full_states(target, tokens[0], (layer,))[1][None, :, 0]
+    _, states = full_states(target, tokens[0], (layer,))
+    last_states = states[None, :, 0]
 
-    # One block begins at each token of the text.
-    at = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
+    # Block t begins after the token before text token t: the first after the prompt's last token.
+    starts = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
+    steps = rolled(net, ends, tokens, shifted(last_states), starts, min(gamma, len(text)))
+
+    # q[t, i] is the probability of text token t + i, which only blocks up to T - i reach.
     seen = seen_along(target, prompt, text, warping)
     q = np.zeros((len(text), gamma))
-    steps = rolled(net, ends, tokens, shifted(states), at, min(gamma, len(text)))
     for i, step in enumerate(steps):
-        # Draft i of the last i blocks would be past the end of the text.
-        count = len(text) - i
+        num_blocks = len(text) - i
         seen_before = None if seen is None else seen[i:]
-        law = probabilities(ends.logits(step.read[0, :count]), warping, seen_before)
-        of_text = entry(law, torch.tensor(text[i:], device=target.device))
-        q[:count, i] = of_text.double().cpu().numpy()
+        laws = probabilities(ends.logits(step.read[0, :num_blocks]), warping, seen_before)
+        chances = entries_at(laws, torch.tensor(text[i:], device=target.device))
+        q[:num_blocks, i] = chances.double().cpu().numpy()
     return Along(q, target_probabilities(target, prompt, text, warping))
 
 
@@ -273,7 +275,7 @@ class Reader:
         return Proposed(torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(rows_of_logits, 1))
 
     def _extended(self, texts: Sequence[Sequence[int]], which: list[int], rows: Tensor, last: Tensor) -> Tensor:
-        """Keys (b, n, w) of these texts; computes those of places that were not read yet."""
+        """Return the keys (b, n, w) of these texts; compute those of places that were not read yet."""
         unread = max(len(text) - self._lengths[i] for text, i in zip(texts, which, strict=True))
         end = max(map(len, texts))
 

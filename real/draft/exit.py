@@ -99,7 +99,7 @@ def lesson(block: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> C
         (tokens (b, m), states (b, m, 2, hidden) of `reads`, a generator, weight (b, m) of each
         place, by default all the same) -> nats a token.
     """
-    weights = _known(target, recipe["after"], block)
+    weights = _checked_weights(target, recipe["after"], block)
     ends = frozen(target, recipe["hidden"], block.tokens)  # type: ignore[arg-type]
 
     def loss(
@@ -188,7 +188,7 @@ def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageMod
     The arguments `block` and `after` are those of `drafter`.
     """
     # Bytes that a pass reads.
-    weights = _behind(_known(target, after, block), block, after, pack)
+    weights = _behind(_checked_weights(target, after, block), block, after, pack)
     size = sum(w.nbytes for w in [*_matrices(weights.layers), weights.norm, weights.head])
 
     # The target's embedding and head are not counted as parameters, as in `real.draft.lowrank`.
@@ -206,17 +206,19 @@ def _matrices(layers: Sequence[Layer]) -> list[Tensor | Quantised]:
     return [w for layer in layers for w in layer if isinstance(w, (Tensor, Quantised))]
 
 
-def _known(target: LanguageModel, after: int = 0, block: nn.Module | None = None) -> Weights:
+def _checked_weights(target: LanguageModel, after: int = 0, block: nn.Module | None = None) -> Weights:
     """The target's weights; ValueError if it has no layer `after`, or states of another width."""
     weights = target.weights
     if weights is None:
         raise ValueError("an exit needs a target on the fast path, and this one runs its own forward")
     if not 0 <= after < len(weights.layers):
         raise ValueError(f"after={after} is no exit: the target has {len(weights.layers)} layers, so it is below that")
-    there = len(weights.norm)
-    here = there if block is None else len(dict(block.named_parameters())["norm"])
-    if here != there:
-        raise ValueError(f"the exit reads states of width {here}, and the target's have {there}")
+
+    # The block's norm has one number for each entry of the states that it reads.
+    target_width = len(weights.norm)
+    block_width = target_width if block is None else len(dict(block.named_parameters())["norm"])
+    if block_width != target_width:
+        raise ValueError(f"the exit reads states of width {block_width}, and the target's have {target_width}")
     return weights
 
 

@@ -93,9 +93,9 @@ def _along(
     gamma: int,
     warping: Warping,
 ) -> Along:
-    """Probabilities of the text's tokens in blocks that start anywhere, from the laws along it.
+    """Probabilities (T, gamma) of the text's tokens as drafts, and the target's, as `Drafter.along`.
 
-    Where a block starts does not matter to a model that reads the text by itself.
+    This model reads the text by itself, so that a token's probability is the same in every block.
     """
     laws = rows(target, prompt, text, warping)
     q = at(laws, torch.tensor(text, device=target.device)).double().cpu().numpy()

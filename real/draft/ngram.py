@@ -248,10 +248,11 @@ def _dense(law: Mapping[int, float], target: LanguageModel) -> Tensor:
 
 
 def _confidence(entry: Entry | None, target: LanguageModel) -> Tensor:
-    """Logits (V,) of an entry's confidence; even ones where no n-gram is known."""
+    """Logits (V,) of an entry's confidence; all zero, an even law, where no n-gram is known."""
     row = _dense({}, target)
     if entry is None:
         return row
+    # Other tokens have probability 0. An entry without warping holds its law alone, which serves.
     confidence = entry.confidence or entry.law
     row.fill_(-torch.inf)
     row[list(confidence)] = torch.tensor(list(confidence.values()), dtype=row.dtype, device=row.device).log()
@@ -271,19 +272,23 @@ def _along(
     options: Options, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
     """Probabilities q (T, gamma) of the text's tokens as drafts, and the target's p (T,), as `Drafter.along`."""
+    # What the text's own table can learn: the largest probabilities of the target's laws.
     laws = target_laws(target, prompt, text, replace(warping, repetition_penalty=1.0))
-    rows = tops(laws) if options.learns else []
+    top_laws = tops(laws) if options.learns else []
+
+    # The block that begins at t reads what was learned before t.
     learned: dict[Gram, Entry] = {}
     whole = prompt + text
     q = np.zeros((len(text), gamma))
     for t in range(len(text)):
-        # The block that begins at t reads what was learned before t.
         for i in range(min(gamma, len(text) - t)):
             place = len(prompt) + t + i
-            q[t, i] = options.law(learned, whole[:place]).get(whole[place], 0.0)
+            law = options.law(learned, whole[:place])
+            q[t, i] = law.get(whole[place], 0.0)
         # No controller reads confidences along a text: they stay empty.
         if options.learns:
-            visit(learned, options.table, whole[: len(prompt) + t], rows[t], EMPTY_LAW)
+            visit(learned, options.table, whole[: len(prompt) + t], top_laws[t], EMPTY_LAW)
+
     # With a penalty the target's p differs from the laws that the table learns.
     if warping.repetition_penalty != 1:
         return Along(q, target_probabilities(target, prompt, text, warping))

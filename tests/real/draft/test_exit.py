@@ -65,7 +65,7 @@ def test_what_is_trained_is_what_runs(after: int) -> None:
     model, tokens = target(), torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 0, 2]])
     net = block().double()
     states = torch.stack([full_states(model, row, (after,))[1][:, 0] for row in tokens])
-    weights = exit._known(model, after, net)
+    weights = exit._checked_weights(model, after, net)
     trained = F.linear(exit.on_states(weights, net, states), weights.head)
     small = exit.model_of(model, net, after)
     cache = small.cache()
