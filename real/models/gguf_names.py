@@ -85,11 +85,11 @@ def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
 
 
 def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
-    """Refuse sizes of a config that are not those of the tensors.
+    """Refuse a header whose tensors have other shapes than its sizes ask for, or are missing.
 
     A damaged size would ask for memory without end.
     """
-    # The sizes that the header states.
+    # The shapes that the header's sizes ask for, by the names of tensors.
     positions = config["max_position_embeddings"]
     if positions > MOST_POSITIONS:
         raise ValueError(f"{header.path}: context_length is {positions}, more than {MOST_POSITIONS} positions")
@@ -103,10 +103,13 @@ def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
     }  # fmt: skip
     outside = {"token_embd": (vocab, hidden), "output_norm": (hidden,), "output": (vocab, hidden)}
 
-    # Each tensor has the shape that the sizes ask for; a bias has one number for each row.
+    # Each tensor has that shape; a bias has one number for each row. Names are as
+    # "output_norm.weight" and "blk.0.attn_q.weight"; the factors of a rope may have any shape.
+    shapes: dict[str, tuple[int, ...]] = outside | inside
     for name, tensor in header.tensors.items():
         stem, _, kind = name.rpartition(".")
-        wanted: tuple[int, ...] = outside.get(stem) or inside.get(stem.rpartition(".")[2]) or tensor.shape
+        part = stem.rpartition(".")[2]
+        wanted = shapes.get(part, tensor.shape)
         wanted = wanted[:1] if kind == "bias" else wanted
         if tensor.shape != wanted:
             raise ValueError(f"{header.path}: tensor {name} has shape {tensor.shape}, and its header says {wanted}")

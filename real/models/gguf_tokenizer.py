@@ -55,15 +55,17 @@ def write_tokenizer(header: GgufHeader, folder: Path) -> None:
     # Merges of pieces, and how a text becomes pieces.
     kind = metadata.get("tokenizer.ggml.model")
     if kind == "gpt2":
-        tokenizer = _of_bytes(header, tokens)
+        tokenizer = _byte_tokenizer(header, tokens)
     elif kind == "llama":
-        tokenizer = _of_pieces(header, tokens, kinds)
+        tokenizer = _piece_tokenizer(header, tokens, kinds)
     else:
         raise ValueError(f"{header.path}: tokenizer {kind!r:.60} is not read; read are gpt2 and llama")
 
     # Special tokens and those of users are never split.
-    special = [AddedToken(token, special=True, normalized=False) for token in _of_kinds(tokens, kinds, CONTROL)]
-    plain = [AddedToken(token, special=False, normalized=False) for token in _of_kinds(tokens, kinds, USER_DEFINED)]
+    special = [AddedToken(token, special=True, normalized=False) for token in _tokens_of_kind(tokens, kinds, CONTROL)]
+    plain = [
+        AddedToken(token, special=False, normalized=False) for token in _tokens_of_kind(tokens, kinds, USER_DEFINED)
+    ]
     tokenizer.add_special_tokens(special)
     tokenizer.add_tokens(plain)
 
@@ -87,12 +89,14 @@ def write_tokenizer(header: GgufHeader, folder: Path) -> None:
     pretrained.save_pretrained(folder)
 
 
-def _of_bytes(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
+def _byte_tokenizer(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
     """Return a tokenizer that merges bytes, as GPT-2's."""
-    # The way of splitting, and the merges: each has two parts, which are tokens, as is their sum.
+    # How texts are split before bytes are merged.
     split = header.metadata.get("tokenizer.ggml.pre", "gpt-2")
     if split not in SPLITS:
         raise ValueError(f"{header.path}: tokenizer.ggml.pre {split!r:.60} is not read; read are {', '.join(SPLITS)}")
+
+    # Merges: each has two parts, which are tokens, as are the two joined.
     merges = [merge.split(" ") for merge in header.metadata.get("tokenizer.ggml.merges", [])]
     if any(len(merge) != 2 for merge in merges):
         raise ValueError(f"{header.path}: a merge of tokenizer.ggml.merges has not two parts")
@@ -112,7 +116,7 @@ def _of_bytes(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _of_pieces(header: GgufHeader, tokens: Sequence[str], kinds: Sequence[int]) -> Tokenizer:
+def _piece_tokenizer(header: GgufHeader, tokens: Sequence[str], kinds: Sequence[int]) -> Tokenizer:
     """Return a tokenizer that merges SentencePiece's pieces by their scores, as Llama 2's."""
     scores = header.metadata.get("tokenizer.ggml.scores")
     if scores is None or len(scores) != len(tokens):
@@ -157,7 +161,7 @@ def _split(pattern: str) -> Any:
     )
 
 
-def _of_kinds(tokens: Sequence[str], kinds: Sequence[int], wanted: int) -> list[str]:
+def _tokens_of_kind(tokens: Sequence[str], kinds: Sequence[int], wanted: int) -> list[str]:
     """Return the tokens of one kind, in order."""
     return [token for token, kind in zip(tokens, kinds, strict=True) if kind == wanted]
 

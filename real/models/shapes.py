@@ -214,11 +214,15 @@ def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device
 
 def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
     """A random weight: ones in norms, else normal numbers whose scale keeps the input's variance."""
+    # Norms, then biases.
     weight = torch.empty(size, dtype=dtype, device=generator.device)
     if "norm" in name:
         return weight.fill_(1)
     if len(size) == 1:
         return weight.normal_(std=0.1, generator=generator)
+
+    # Matrices, whose outputs have a standard deviation near 1, and those of the head near 2; a tied
+    # head is the embedding.
     gain = 2 if name in ("embedding", "head") else 1
     weight.normal_(std=size[-1] ** -0.5 * gain, generator=generator)
     # Each is packed at once: if all were packed together, the model would stand in memory twice.

@@ -17,9 +17,10 @@ from real.models.weights import Weights
 # Positions for which room is made first; it doubles from there.
 _FIRST_CAPACITY = 256
 # Keys and values of each layer.
-_Held = list[tuple[Tensor, Tensor]]
-# The arguments `seen`, `new` and `place` of `llama.forward`.
-_Where = tuple[_Held, _Held, llama.Place]
+_LayerTensors = list[tuple[Tensor, Tensor]]
+# The arguments `seen`, `new` and `place` of `llama.forward`: where a pass reads keys and values,
+# where it writes those of its tokens, and where the tokens stand.
+_Where = tuple[_LayerTensors, _LayerTensors, llama.Place]
 
 
 class Llama:
@@ -128,27 +129,36 @@ class Llama:
 
     def _aligned(self, tokens: Tensor, which: list[int], starts: list[int], end: int) -> _Where:
         """Return `_where` of a slab: neighbouring sequences, which all start at one position."""
+        # The part of the store that belongs to these sequences, up to the last new position.
         model, start, m = self._model, starts[0], tokens.shape[1]
-        held = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
+        slab = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
+
         # One query sees everything; of several, query i sees the positions up to start + i.
-        mask = None if m == 1 else held.new_full((m, end), -torch.inf).triu_(start + 1)[None, None]
+        mask = None if m == 1 else slab.new_full((m, end), -torch.inf).triu_(start + 1)[None, None]
+
+        # Layers with a window see less, once the positions are more than it holds.
         near = mask
         if model.window is not None and end > model.window:
-            held_at = torch.arange(end, device=tokens.device)
-            near = llama.nearby(model, mask, held_at[None, start:], held_at)
+            positions = torch.arange(end, device=tokens.device)
+            near = llama.nearby(model, mask, positions[None, start:], positions)
         place = llama.Place(model.cos[start:end], model.sin[start:end], mask, near=near)
-        return layers(held), layers(held[..., start:, :]), place
+        return layers(slab), layers(slab[..., start:, :]), place
 
     def _ragged(self, tokens: Tensor, which: list[int], starts: list[int], end: int) -> _Where:
-        """Return `_where` of sequences that start anywhere: their places are indexed."""
+        """Return `_where` of sequences that start anywhere: keys are written by index, not as a slab."""
+        # Sequences (b, 1) and positions (b, m) of the tokens.
         device, m = tokens.device, tokens.shape[1]
         sequences = torch.tensor(which, device=device)[:, None]
         positions = torch.tensor(starts, device=device)[:, None] + torch.arange(m, device=device)
         place = llama.ragged(self._model, positions, sequences, end)
         if len(which) < self.kv.shape[2]:
             place = place._replace(take=sequences[:, 0])
-        new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(self.kv)]
-        return layers(self.kv[..., :end, :]), new, place
+
+        # Views (batch, position, kv head, head_dim) of the whole store: the index of sequences and
+        # positions applies to the first two axes.
+        new = [(keys.transpose(1, 2), values.transpose(1, 2)) for keys, values in layers(self.kv)]
+        seen = layers(self.kv[..., :end, :])
+        return seen, new, place
 
 
 class Generic:

@@ -136,9 +136,9 @@ def _fused(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
 
 
 def _windowed(model: Any) -> list[bool]:
-    """Whether each layer has a window.
+    """Whether each layer attends only to a window of the last positions.
 
-    All layers of a Mistral have one, those of a Qwen whose type says so, and none of a Llama.
+    All layers of a Mistral do, those of a Qwen whose type says so, and none of a Llama.
     """
     config, name = model.config, type(model).__name__
     if name == "LlamaForCausalLM" or config.sliding_window is None:
