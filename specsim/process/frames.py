@@ -60,8 +60,8 @@ def ask(state: State) -> Asked:
     length, actions = state.text.shape[-1], copied(state.text)
     for i in np.flatnonzero(state.filled > 0):
         actions[i, state.filled[i] :] = actions[i, state.filled[i] - 1]
-    reach = int(_drafts(state).max(initial=0)) + 1
-    places = np.minimum(state.filled[:, None] + np.arange(reach), length - 1)
+    num_rows = int(_draft_counts(state).max(initial=0)) + 1
+    places = np.minimum(state.filled[:, None] + np.arange(num_rows), length - 1)
     return Asked(actions, places, before(places, length))
 
 
@@ -77,13 +77,13 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
     """
     text, filled = copied(tokens_like(state.text, rows)), state.filled.copy()
     live = state.filled < text.shape[-1]
-    for size, texts in alike(_drafts(state), live):
+    for size, texts in alike(_draft_counts(state), live):
         # The held action is each draft (n, size) of the block, drawn from a point mass.
         n = state.filled[texts]
         held = text[texts, np.maximum(n - 1, 0)]
-        x = held[:, None] + 0 * tokens_like(np.zeros((1, size), dtype=np.int64), rows)
-        q = one_hot(x, rows[texts, :size])
-        accepted, token = verified(rule, rows[texts, : size + 1], q, x, u[texts])
+        drafts = held[:, None] + 0 * tokens_like(np.zeros((1, size), dtype=np.int64), rows)
+        q = one_hot(drafts, rows[texts, :size])
+        accepted, token = verified(rule, rows[texts, : size + 1], q, drafts, u[texts])
 
         # Write the accepted drafts, and the action behind them.
         for j in range(size):
@@ -94,7 +94,7 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
     return state._replace(text=text, filled=filled, passes=state.passes + (live & (state.filled > 0)))
 
 
-def _drafts(state: State) -> Array:
-    """Actions (b,) that a block takes as held: none before the first is known."""
+def _draft_counts(state: State) -> Array:
+    """Number (b,) of actions that a block takes as held: none before the first is known."""
     left = state.text.shape[-1] - state.filled
     return np.where(state.filled > 0, np.clip(left - 1, 0, state.frames - 1), 0)

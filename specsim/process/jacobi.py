@@ -99,8 +99,8 @@ def ask(state: State) -> Asked:
     Before the first slots are drawn there are none.
     """
     length = state.text.shape[-1]
-    reach = int(_windows(state).max(initial=0)) + 1 if state.laws is not None else 0
-    places = np.minimum(state.filled[:, None] + np.arange(reach), length - 1)
+    num_rows = int(_windows(state).max(initial=0)) + 1 if state.laws is not None else 0
+    places = np.minimum(state.filled[:, None] + np.arange(num_rows), length - 1)
     return Asked(state.text, places, before(places, length))
 
 
@@ -145,7 +145,7 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
 
 
 def _windows(state: State) -> Array:
-    """Slots (b,) that a pass verifies; the place behind the last is filled from its own row."""
+    """Number (b,) of slots that a pass verifies; the place behind them is filled from its own row."""
     return np.clip(state.text.shape[-1] - state.filled - 1, 0, state.window)
 
 

@@ -55,7 +55,7 @@ def ask(state: State) -> Asked:
     The target's pass comes when all slots are drafted, and has the place behind them, too.
     """
     length, drafted = state.text.shape[-1], len(state.laws)
-    if drafted < int(_drafts(state).max(initial=0)):
+    if drafted < int(_draft_counts(state).max(initial=0)):
         places = np.minimum(state.filled[:, None] + drafted, length - 1)
         return Asked(state.text, places, before(places, length), "draft")
     places = np.minimum(state.filled[:, None] + np.arange(drafted + 1), length - 1)
@@ -64,33 +64,33 @@ def ask(state: State) -> Asked:
 
 def uniforms(state: State, rule: ModuleType) -> int:
     """The number of uniforms of a pass: one for a draft, or those of the rule."""
-    is_drafting = len(state.laws) < int(_drafts(state).max(initial=0))
+    is_drafting = len(state.laws) < int(_draft_counts(state).max(initial=0))
     return 1 if is_drafting else int(rule.uniforms(state.gamma))
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
     """The state after a pass: it draws one draft more, or verifies the block."""
     # Draft the next slot of the texts that have one.
-    sizes, drafted, text = _drafts(state), len(state.laws), copied(tokens_like(state.text, rows))
-    if drafted < int(sizes.max(initial=0)):
-        texts = np.flatnonzero(drafted < sizes)
+    counts, drafted, text = _draft_counts(state), len(state.laws), copied(tokens_like(state.text, rows))
+    if drafted < int(counts.max(initial=0)):
+        texts = np.flatnonzero(drafted < counts)
         text[texts, state.filled[texts] + drafted] = pick(rows[texts, 0], u[texts, 0])
         return state._replace(text=text, laws=(*state.laws, rows[:, 0]))
 
     # All are drafted: verify, and write the token behind the accepted drafts.
     live, filled = state.filled < text.shape[-1], state.filled.copy()
-    for size, texts in alike(sizes, live):
-        x = state.text[texts[:, None], state.filled[texts, None] + np.arange(size)]
+    for size, texts in alike(counts, live):
+        drafts = state.text[texts[:, None], state.filled[texts, None] + np.arange(size)]
         p = rows[texts, : size + 1]
         laws = [law[texts] for law in state.laws[:size]]
         q = array_namespace(p).stack(laws, axis=1) if size else p[:, :0]
-        accepted, token = verified(rule, p, q, x, u[texts])
+        accepted, token = verified(rule, p, q, drafts, u[texts])
         place = state.filled[texts] + accepted
         text[texts, place] = token
         filled[texts] = place + 1
     return state._replace(text=text, filled=filled, passes=state.passes + live, laws=())
 
 
-def _drafts(state: State) -> Array:
-    """Drafts (b,) of a block: a place is left for the token behind them."""
+def _draft_counts(state: State) -> Array:
+    """Number (b,) of drafts of a block: a place is left for the token behind them."""
     return np.clip(state.text.shape[-1] - state.filled - 1, 0, state.gamma)

@@ -7,6 +7,6 @@ KILLED_BY = "law_is_the_targets"
 
 
 def advance(state, rows, rule, u):
-    if len(state.laws) == int(left_to_right._drafts(state).max()) and len(state.laws) > 1:
+    if len(state.laws) == int(left_to_right._draft_counts(state).max()) and len(state.laws) > 1:
         state = state._replace(laws=(state.laws[0], *state.laws[:-1]))
     return left_to_right.advance(state, rows, rule, u)
