@@ -238,8 +238,6 @@ def test_bad_arguments_are_named() -> None:
     subject = Subject("right", "chain", right)
     with pytest.raises(ValueError, match="budget"):
         judge(subject, budget=0)
-    with pytest.raises(TypeError, match=r"exhibits must be an Exhibits, got \{\}"):
-        judge(subject, exhibits={})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"property 'join' is unknown; did you mean 'joint'[?] known: batches, bound"):
         judge(subject, properties=["join"])
 

@@ -224,3 +224,11 @@ def test_laws_on_five_tokens_are_compared() -> None:
     (exhibit,) = subjects_of(find("residual_of_three_tokens"))
     found = judge(exhibit._replace(name="mine"), properties=["joint"])
     assert resembled(found) == ("law", ("residual_of_three_tokens",))
+
+
+def test_exhibits_of_another_type_are_refused_before_work() -> None:
+    def run(p: Any, q: Any, drafts: Any, random: Any) -> int:
+        raise AssertionError("called")
+
+    with pytest.raises(TypeError, match=r"exhibits must be an Exhibits, got \{\}"):
+        judgement.judge(Subject("never called", "step", run), exhibits={})  # type: ignore[arg-type]
