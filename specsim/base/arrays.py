@@ -19,9 +19,9 @@ from specsim.types import Array
 
 # Results made of rows that sum to 1 + 1e-6 exceed their largest value by less than this.
 EXCESS = 1e-3
-# Number of tokens from which `pick` goes by pieces, and tokens of a piece.
+# `pick` sums by pieces from this many tokens on; the tokens of one piece.
 MANY, _PIECE = 1 << 13, 256
-# Up to so many rows NumPy searches each for the bound; in more it compares every entry with it.
+# NumPy searches up to this many rows one by one for a bound; in more rows it compares all entries.
 FEW = 8
 
 
@@ -249,10 +249,11 @@ def _up_to(cdf: Array, bound: Array) -> Array:
 
 
 def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
-    """Return the token (...) that `pick` draws from w (..., V) at u (...): first its piece of _PIECE tokens.
+    """Return the token (...) that `pick` draws from w (..., V) at u (...), by a search in two levels.
 
-    The bound u sum(w) lies in the piece k with masses[k-1] <= bound < masses[k]: a piece without
-    weight is not entered. Inside it the bound is the piece's total less what lies beyond the bound.
+    The bound u sum(w) lies in the piece k of _PIECE tokens with masses[k-1] <= bound < masses[k],
+    where masses are cumulative: a piece without weight is never chosen. Inside the piece the same
+    bound is total(k) - (masses[k] - bound), and a second search finds the token.
     """
     xp = array_namespace(w, u)
     # Pieces (..., n, _PIECE), the last one filled up with zeros.
@@ -264,15 +265,16 @@ def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
     masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
     bound = u[..., None] * masses[..., -1:]
     piece = _up_to(masses, bound)
-    # The token in it. A bound inside the piece that is negative is so by rounding alone: its
-    # absolute value is as small, and passes over tokens whose sum is 0.
+    # The bound inside the piece. Rounding can make it slightly negative, and the search would then
+    # stop at the piece's first token, even one without weight. Its absolute value differs by
+    # rounding alone, and is at least the cumulative sum 0 of such tokens, so they are skipped.
     cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=kind)
     beyond_bound = at(masses, piece)[..., None] - bound
     inside = _up_to(cdf, abs(cdf[..., -1:] - beyond_bound))
-    # Rounding can make it as large as the piece's total, which is summed in another order. The last
-    # token with weight is the first at which the sum reaches the total.
-    last = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)
-    return piece * _PIECE + xp.minimum(inside, last)
+    # Rounding can also lift the bound to the piece's total, and the search would then end behind the
+    # piece's last token with weight. That is the first token at which the sum reaches the total.
+    last_with_weight = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)
+    return piece * _PIECE + xp.minimum(inside, last_with_weight)
 
 
 class Prefixes(NamedTuple):

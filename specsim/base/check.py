@@ -60,7 +60,7 @@ def array(value: Any, name: str) -> Array:
 
 
 def _rectangular(value: Any, name: str) -> Array:
-    """The value as a NumPy array; TypeError for rows of different lengths or masked entries."""
+    """Return the value as a NumPy array; TypeError for rows of different lengths or masked entries."""
     # NumPy would read bytes as small integers.
     if isinstance(value, (bytearray, memoryview)):
         value = bytes(value)
@@ -85,7 +85,7 @@ def _numbers(value: Array, name: str) -> Array:
 
 
 def real_values(value: Any, name: str, low: float, high: float) -> Array:
-    """An array of entries in [low, high], or [low, inf); ValueError names the first other one."""
+    """Return an array of entries in [low, high]; ValueError names the first one outside."""
     w = array(value, name)
     if w.dtype != object and array_namespace(w).isdtype(w.dtype, "complex floating"):
         raise TypeError(f"{name} has dtype {w.dtype}; give real numbers")
@@ -105,13 +105,13 @@ def real_values(value: Any, name: str, low: float, high: float) -> Array:
 
 
 def last_axis(w: Array, name: str) -> None:
-    """ValueError unless there is a last axis with at least one token."""
+    """Raise ValueError unless there is a last axis with at least one token."""
     if w.ndim == 0 or w.shape[-1] == 0:
         raise ValueError(f"{name} must have a last axis of at least one token, got shape {tuple(w.shape)}")
 
 
 def law(value: Any, name: str) -> Array:
-    """Rows that are probability laws on the last axis: no NaN, no negative entry, sum 1."""
+    """Return rows that are probability laws on the last axis: no NaN, no negative entry, sum 1."""
     # Integers of JAX and torch are more likely a mistake than a law, so they are not converted.
     w = value if is_array_api_obj(value) and not isinstance(value, (np.ndarray, np.generic)) else array(value, name)
     last_axis(w, name)
@@ -121,7 +121,7 @@ def law(value: Any, name: str) -> Array:
 
 
 def _check_rows(w: Array, name: str) -> None:
-    """TypeError or ValueError, which names the first bad entry or row, unless all rows are laws."""
+    """Raise an error that names the first bad entry or row unless all rows are laws."""
     # Floats, or Fractions and integers.
     xp = array_namespace(w)
     exact = w.dtype == object
@@ -129,8 +129,8 @@ def _check_rows(w: Array, name: str) -> None:
         raise TypeError(f"{name} has dtype {w.dtype}; probabilities are floats or Fractions")
     if exact and not all(isinstance(v, (int, Fraction)) for v in w.flat):
         raise TypeError(f"{name} is an object array with entries other than int and Fraction")
-    # No negative entry. In NumPy the smallest one tells, NaN if
-    # there is one, without a row of booleans.
+    # No negative entry. In NumPy the minimum decides, without an array of booleans: it is NaN if
+    # any entry is, and a comparison with NaN is false.
     is_plain = type(w) is np.ndarray and w.size and not exact
     is_valid = w.min() >= 0 if is_plain else bool(xp.all(w >= 0))
     if not is_valid:
@@ -148,21 +148,21 @@ def _check_rows(w: Array, name: str) -> None:
     off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
     if bool(xp.any(off)):
         index, entry = first_bad(total, off)
-        shown, allowed = (entry, "exactly") if exact else (f"{entry:.9g}", f"within {TOLERANCE:g}")
+        total_text, allowed = (entry, "exactly") if exact else (f"{entry:.9g}", f"within {TOLERANCE:g}")
         raise ValueError(
-            f"{name}{index} sums to {shown}; probabilities must sum to 1 {allowed} (specsim.normalize rescales)"
+            f"{name}{index} sums to {total_text}; probabilities must sum to 1 {allowed} (specsim.normalize rescales)"
         )
 
 
 def laws(p: Any, q: Any, names: tuple[str, str] = ("p", "q")) -> tuple[Array, Array]:
-    """Two arrays of laws over one vocabulary, in one namespace."""
+    """Return two arrays of laws over one vocabulary, in one array library."""
     p, q = one_kind(law(p, names[0]), law(q, names[1]), p, q, names)
     same_vocabulary(p, q, *names)
     return p, q
 
 
 def same_vocabulary(p: Array, q: Array, *names: str) -> None:
-    """ValueError unless both have as many tokens."""
+    """Raise ValueError unless both have the same number of tokens."""
     if p.shape[-1] != q.shape[-1]:
         raise ValueError(
             f"{names[0]} has {p.shape[-1]} tokens and {names[1]} has {q.shape[-1]}: the vocabularies differ"
@@ -170,7 +170,7 @@ def same_vocabulary(p: Array, q: Array, *names: str) -> None:
 
 
 def model(value: Any, name: str) -> Callable[[tuple[Any, ...]], Array]:
-    """A function from a text to the law of the next token."""
+    """Return a function from a text to the law of the next token; TypeError unless it can be called."""
     if not callable(value):
         raise TypeError(f"{name} must be a function from a text (a tuple of token ids) to a law, got {shown(value)}")
     return value  # type: ignore[no-any-return]
@@ -182,6 +182,7 @@ def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, 
     first, _ = laws(target(()), draft(()), ("target()", "draft()"))
 
     def rows(text: tuple[int, ...]) -> tuple[Array, Array]:
+        """Return the laws of target and draft after a text, checked."""
         p, q = laws(target(text), draft(text), (f"target{text}", f"draft{text}"))
         same_vocabulary(p, first, f"target{text}", "target()")
         return p, q
@@ -190,7 +191,7 @@ def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, 
 
 
 def models_or_laws(target: Any, draft: Any) -> tuple[Array, Array] | None:
-    """Two checked laws, the same in every context; None for two models, TypeError for one of each."""
+    """Return two checked laws, the same in every context; None for two models, TypeError for one of each."""
     if callable(target) != callable(draft):
         raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
     if callable(target):
@@ -202,7 +203,7 @@ def models_or_laws(target: Any, draft: Any) -> tuple[Array, Array] | None:
 
 
 def pair(p: Any, q: Any) -> tuple[Array, Array]:
-    """Two arrays of laws as `laws` gives them, with leading axes broadcast."""
+    """Return two arrays of laws as `laws` gives them, with leading axes broadcast."""
     p, q = laws(p, q)
     leading("p and q", p.shape[:-1], q.shape[:-1])
     p, q = array_namespace(p).broadcast_arrays(p, q)
@@ -210,7 +211,7 @@ def pair(p: Any, q: Any) -> tuple[Array, Array]:
 
 
 def leading(names: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The broadcast of leading axes; ValueError with the shapes if there is none."""
+    """Return the broadcast of leading axes; ValueError with the shapes if there is none."""
     try:
         return np.broadcast_shapes(*(tuple(s) for s in shapes))
     except ValueError:
@@ -234,12 +235,12 @@ def one_kind(a: Array, b: Array, raw_a: Any, raw_b: Any, names: tuple[str, str])
 
 
 def same_library(a: Array, b: Array) -> bool:
-    """True if two arrays belong to one array library."""
+    """Return whether two arrays belong to one array library."""
     return array_namespace(a) is array_namespace(b)
 
 
 def like(value: Array, other: Array) -> Array:
-    """An array moved into the library (and to the device) of another."""
+    """Return an array moved into the library (and to the device) of another."""
     if same_library(value, other):
         return value
     if is_jax_array(value) and not concrete(value):
@@ -251,7 +252,7 @@ def like(value: Array, other: Array) -> Array:
 
 
 def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0) -> Array:
-    """Token ids in 0..vocab-1 as int64 in the library of `other`; low = -1 allows empty places."""
+    """Return token ids in 0..vocab-1 as int64 in the library of `other`; low = -1 allows empty places."""
     x = value if is_array_api_obj(value) and not isinstance(value, np.ndarray) else _rectangular(value, name)
     xp = array_namespace(x)
     empty = 0 in x.shape
@@ -269,7 +270,7 @@ def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0)
 
 
 def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Array:
-    """Uniforms in [0, 1), last axis of length `count`, leading axes equal to `batch`."""
+    """Return uniforms in [0, 1), last axis of length `count`, leading axes equal to `batch`."""
     u = like(array(value, "u"), other)
     if tuple(u.shape) != (*batch, count):
         raise ValueError(f"u has shape {tuple(u.shape)}; this rule needs {(*batch, count)}")
@@ -288,6 +289,6 @@ def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Ar
 
 
 def concrete(w: Array) -> bool:
-    """True if values can be read, which they cannot under a JAX transformation."""
+    """Return whether values can be read, which they cannot under a JAX transformation."""
     jax = sys.modules.get("jax")
     return jax is None or not isinstance(w, jax.core.Tracer)

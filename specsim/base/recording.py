@@ -182,12 +182,12 @@ def _record(file: Any, *, is_code: bool) -> None:
 
 
 def _source(path: str) -> str:
-    """Return the source of cached bytecode, wherever Python keeps it, and any other file as it is."""
+    """Return the path of the source of a file of cached bytecode; of any other file the path as it is."""
     if path.endswith(".pyc"):
         try:
             return importlib.util.source_from_cache(path)
         except ValueError:
-            # Bytecode beside no source is itself what runs.
+            # Bytecode outside a cache has no source: the file itself is what runs.
             return path
     return path
 
@@ -200,8 +200,9 @@ def _is_of_machine(path: Path) -> bool:
 def _askers() -> list[str]:
     """Return the file of the user's code that is running; none while an installed package is imported.
 
-    A pool's thread has no frame of whoever waits for it: any thread that runs the user's code may be
-    the one, and the files of all are returned. A hash of one file too many is safe.
+    The stack of a pool's thread does not show which code waits for its result. Any thread that runs
+    the user's code may be waiting, so the files of all of them are returned: to hash one file too
+    many is safe.
     """
     owner = next(_owners(sys._getframe(1)), None)
     if owner is None and threading.current_thread() is not threading.main_thread():
