@@ -163,11 +163,14 @@ def _steps(drafts: dict[int, float]) -> tuple[float, ...]:
 
 
 def _hazards(path: Path, run: dict[str, Any], where: str) -> PlanAcceptance:
-    """Return the acceptance by position that a record of chains measured."""
+    """Return the acceptance by position that a record of chains measured.
+
+    Records of several rules name the rule of each run; the words about the source repeat it.
+    """
     hazards = _numbers(path, _at(path, run, "acceptance", where), "hazards", f"{where}acceptance.", "[0, 1]")
     if not hazards:
         raise ValueError(f"{path.name}: {where}acceptance.hazards is empty")
-    rule = f"under rule {run['rule']!r} " if where and isinstance(run.get("rule"), str) else ""
+    rule = f"under rule {run['rule']!r} " if isinstance(run.get("rule"), str) else ""
     words = f"hazards {rule}as a decoder of {len(hazards)} drafts meets them along the texts of {path.name}, no error"
     return PlanAcceptance(from_hazards(np.array(hazards), words))
 

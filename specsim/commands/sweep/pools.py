@@ -26,16 +26,19 @@ THREADS = "OMP_NUM_THREADS"
 
 
 class Pool(NamedTuple):
-    """An executor; the errors of futures whose worker died while the pool goes on; whether a worker is left."""
+    """Where rows are computed.
+
+    lost: the errors of futures whose worker died while the pool goes on. alive: whether a worker is left.
+    """
 
     executor: Executor
     lost: tuple[type[BaseException], ...] = ()
-    # An executor of processes breaks by itself.
+    # An executor of processes raises by itself when a worker dies.
     alive: Callable[[], bool] = lambda: True
 
 
 def check_scheduler(scheduler: str) -> None:
-    """ValueError unless it is an address or local:N."""
+    """Raise ValueError unless it is an address or local:N."""
     count = scheduler.removeprefix(LOCAL)
     if scheduler.startswith(LOCAL):
         if not count.isdigit() or not 1 <= int(count[:9]) <= limits.MAX_THREADS:
@@ -50,7 +53,7 @@ def check_scheduler(scheduler: str) -> None:
 
 @contextmanager
 def processes(count: int) -> Iterator[Pool]:
-    """A pool of `count` processes; if the block is left early they are killed, with all processes that they started."""
+    """Yield a pool of `count` processes; if the block is left early, kill them and all that they started."""
     # Start all of them at once.
     before = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=work.begin)
@@ -102,6 +105,7 @@ def _kill(pid: int | None) -> None:
         if hasattr(os, "killpg") and os.getpgid(pid) == pid:
             os.killpg(pid, signal.SIGKILL)
         else:
+            # Windows has no groups and no SIGKILL, but SIGTERM.
             os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
         pass
@@ -130,7 +134,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
 
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Pool]:
-    """A pool of a Dask scheduler's workers; ValueError if it does not answer in 10 seconds, or has no worker then."""
+    """Yield a pool of a Dask scheduler's workers; ValueError without an answer, or a worker, within 10 seconds."""
     with extras.needed("--scheduler"):
         from distributed import Client, LocalCluster
         from distributed.scheduler import KilledWorker
