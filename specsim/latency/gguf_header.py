@@ -184,15 +184,17 @@ def _header(path: Path, data: mmap.mmap) -> GgufHeader:
 
 def _entry(reader: _Reader, i: int) -> tuple[str, GgufTensor]:
     """Return name and tensor of the table's next entry; its start counts from the first tensor."""
+    # Name, and the shape, which the file gives from the shortest stride to the longest.
     name = reader.name(f"name of tensor {i}")
     dimensions = reader.integer(name, "<I")
     if dimensions > MOST_DIMENSIONS:
         raise ValueError(f"tensor {name} has {dimensions} dimensions; the file is damaged")
     shape = tuple(reader.integer(name) for _ in range(dimensions))[::-1]
+    # Type and start; a tensor is stored in blocks, each within one row.
     kind, start = reader.integer(name, "<I"), reader.integer(name)
     if kind not in TYPES:
         raise ValueError(f"tensor {name} has the unknown type {kind}")
-    type_name, weights, size = TYPES[kind]
-    if shape and shape[-1] % weights:
-        raise ValueError(f"tensor {name} has rows of {shape[-1]} weights, no multiple of {weights} as {type_name} has")
-    return name, GgufTensor(shape, type_name, start, math.prod(shape) // weights * size)
+    type_name, block, block_bytes = TYPES[kind]
+    if shape and shape[-1] % block:
+        raise ValueError(f"tensor {name} has rows of {shape[-1]} weights, no multiple of {block} as {type_name} has")
+    return name, GgufTensor(shape, type_name, start, math.prod(shape) // block * block_bytes)

@@ -101,7 +101,7 @@ def _rows(text: str, source: str) -> list[dict[str, Any]]:
 
 
 def _check_one_setup(rows: Sequence[dict[str, Any]], source: str) -> None:
-    """ValueError for tests of several models, builds, machines or settings: their times are of different things."""
+    """Raise ValueError for tests of several models, builds, machines or settings: their times differ."""
     for name in dict.fromkeys(name for row in rows for name in row if name not in OF_A_TEST):
         values = dict.fromkeys(str(row.get(name)) for row in rows)
         if len(values) > 1:
@@ -159,5 +159,5 @@ def _whole(row: dict[str, Any], name: str, where: str) -> int:
 
 
 def _listed(values: Sequence[object]) -> str:
-    """Return values in words."""
+    """Return values as text, separated by commas."""
     return ", ".join(map(str, values))

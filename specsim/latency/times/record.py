@@ -111,12 +111,12 @@ def from_pass_times(target: PassTimes, draft: PassTimes | float, *, overhead: fl
     )
 
     def target_s(tokens: int, batch: int, context: int) -> Timing:
-        """The time of a target pass between the measured points."""
+        """Return the time of a target pass between the measured points."""
         check_inside(target, {"tokens": tokens, "batch": batch, "context": context})
         return lines.target(tokens, batch, context)
 
     def draft_s(batch: int, context: int) -> Timing:
-        """The time of a draft step between the measured points, or in plain steps."""
+        """Return the time of a draft step between the measured points, or in plain steps."""
         if isinstance(draft, PassTimes):
             check_inside(draft._replace(seconds=drafts), {"batch": batch, "context": context})
             return lines.draft(batch, context)
@@ -140,6 +140,7 @@ def with_blocks(target: PassTimes) -> PassTimes:
             f"{target.source} has passes of {listed(tokens) or 'no'} tokens; verifying g drafts is a pass of g + 1 "
             f"tokens, and a plain step one of 1: measure a pass {missing}, too{remedy}"
         )
+    # Leave out the points at which only plain steps were measured.
     alone = sorted({place[1:] for place in target.seconds} - points)
     if not alone:
         return target
@@ -151,7 +152,7 @@ def with_blocks(target: PassTimes) -> PassTimes:
 
 
 def _check_grid(times: PassTimes) -> None:
-    """ValueError for a point that was not measured though its tokens, batch and context were, each elsewhere."""
+    """Raise ValueError for a point missing from the full grid of tokens, batches and contexts."""
     for place in product(*(axis_values(times, axis) for axis in AXES)):
         if place not in times.seconds:
             named = [f"{axis} {value}" for axis, value in zip(AXES, place, strict=True) if axis not in times.unknown]
@@ -162,10 +163,12 @@ def _check_grid(times: PassTimes) -> None:
 
 
 def _aligned(draft: PassTimes, target: PassTimes) -> tuple[dict[Place, tuple[float, ...]], list[str]]:
-    """Return the passes of one token of the draft at the target's points, and what was taken for granted.
+    """Return the draft's passes of one token at the target's points, and the assumptions made.
 
-    An axis that one of both does not say is taken to be that of the other where there is one value only.
+    Where only one of the two files says its batch (or context) and has a single value of it, the
+    other file is taken to be measured at that value.
     """
+    # Passes of one token: the draft steps.
     check.record(draft, "draft", PassTimes)
     steps = draft._replace(seconds={place: times for place, times in draft.seconds.items() if place[0] == 1})
     if not steps.seconds:
@@ -174,6 +177,7 @@ def _aligned(draft: PassTimes, target: PassTimes) -> tuple[dict[Place, tuple[flo
             f"{draft.source} has passes of {tokens} tokens; a draft step is a pass of 1 token of the draft: measure it"
         )
     _check_grid(steps)
+    # Give the draft's points the target's value on every axis that only one of the two files says.
     words = []
     if len(steps.seconds) < len(draft.seconds):
         words.append(f"of {draft.source} the passes of 1 token count: a draft step reads one")
@@ -207,7 +211,7 @@ def _median(seconds: tuple[float, ...]) -> Timing:
 
 
 def check_inside(times: PassTimes, asked: dict[str, int]) -> None:
-    """ValueError for a point outside the measured ones, with what to measure."""
+    """Raise ValueError for a point outside the measured ones, with what to measure."""
     for axis, value in asked.items():
         values = axis_values(times, axis)
         if values[0] <= value <= values[-1]:
@@ -224,7 +228,7 @@ def check_inside(times: PassTimes, asked: dict[str, int]) -> None:
 
 
 def _measured_at(times: PassTimes) -> str:
-    """Return where passes were measured, as an assumption on what lies between."""
+    """Return the assumption on times: where passes were measured, and lines between these points."""
     parts = [f"{axis} {listed(axis_values(times, axis))}" for axis in AXES if axis not in times.unknown]
     words = f"passes take the medians of {times.source}, at {'; '.join(parts)}; between them times lie on lines"
     if times.unknown:
@@ -234,7 +238,8 @@ def _measured_at(times: PassTimes) -> str:
 
 
 def _spread_words(target: PassTimes, draft: PassTimes | float) -> str:
-    """Return what the interval knows of the error of times."""
+    """Return the assumption on errors: known from repeated passes, or unknown for want of them."""
+    # Repetitions of each point; a draft step is a pass of 1 token.
     counts = [len(seconds) for seconds in target.seconds.values()]
     if isinstance(draft, PassTimes):
         counts += [len(seconds) for place, seconds in draft.seconds.items() if place[0] == 1]
@@ -250,5 +255,5 @@ def _spread_words(target: PassTimes, draft: PassTimes | float) -> str:
 
 
 def listed(values: list[int]) -> str:
-    """Return values in words, the ends alone if there are many."""
+    """Return numbers as text; of more than six only the first, the last and how many there are."""
     return ", ".join(map(str, values)) if len(values) <= 6 else f"{values[0]} to {values[-1]} ({len(values)} values)"
