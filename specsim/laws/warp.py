@@ -166,7 +166,7 @@ def apply(
 
 
 def _adjusted(logits: Array, penalty: float, seen: Array | None, bias: Array | None) -> Array:
-    """Logits (..., V) after the bias, then the penalty at the tokens seen.
+    """Return the logits (..., V) after the bias, then the penalty at the tokens seen.
 
     A positive logit is divided by the penalty. Dividing a negative one would favour the token, so
     it is multiplied.
@@ -193,7 +193,7 @@ def _check_logits(x: Array, name: str) -> None:
 def _check_rows(x: Array, name: str) -> None:
     """Raise ValueError for a row without a law: one whose largest logit is not finite."""
     xp = array_namespace(x)
-    # Under jit this maximum is traced, also where x is a constant.
+    # Under jit even the maximum of a constant x is traced: ask whether the maximum can be read.
     top = xp.max(x, axis=-1)
     if check.concrete(top) and not bool(xp.all(xp.isfinite(top))):
         bad = next(i for i in np.ndindex(tuple(top.shape)) if not bool(xp.isfinite(top[i])))
@@ -203,7 +203,7 @@ def _check_rows(x: Array, name: str) -> None:
 
 
 def _bias_like(value: Any, x: Array) -> Array:
-    """The bias, checked, in the logits' library and dtype: float64 must not widen their law."""
+    """Return the checked bias in the library and dtype of the logits, so that laws keep this dtype."""
     bias = check.like(check.array(value, "logit_bias"), x)
     xp = array_namespace(x)
     if bias.dtype == object or not xp.isdtype(bias.dtype, "real floating"):
@@ -213,7 +213,7 @@ def _bias_like(value: Any, x: Array) -> Array:
 
 
 def _seen_like(value: Any, x: Array) -> Array:
-    """The mask of tokens seen, checked, in the library of the logits.
+    """Return the checked mask of tokens seen, in the library of the logits.
 
     The likely mistake is to pass token ids instead of a mask.
     """
@@ -232,7 +232,7 @@ def _fits(value: Array, x: Array, name: str) -> Array:
 
 
 def _softmax(x: Array, xp: Any) -> Array:
-    """Laws proportional to exp(x)."""
+    """Return laws proportional to exp(x)."""
     # One call instead of five, which are most of a decode loop's time outside the models.
     if is_torch_array(x):
         return x.softmax(-1)
@@ -242,7 +242,8 @@ def _softmax(x: Array, xp: Any) -> Array:
 def _nucleus(p: Array, x: Array, top_p: float) -> Array:
     """Drop the least likely tokens of total mass at most 1 - top_p, never the most likely one."""
     xp = array_namespace(p)
-    # Sort by logit, not by probability: logits may differ where both probabilities underflow to 0.
+    # `tail` is the mass of each token and all less likely ones. Sort by logit, not by probability:
+    # logits may differ where both probabilities underflow to 0.
     order = xp.argsort(x, axis=-1, stable=True)
     tail = xp.cumulative_sum(xp.take_along_axis(p, order, axis=-1), axis=-1)
     stays = tail > 1 - top_p
@@ -255,5 +256,5 @@ def _nucleus(p: Array, x: Array, top_p: float) -> Array:
 
 
 def _rescale(w: Array, xp: Any) -> Array:
-    """Weights (..., V) divided by their sum."""
+    """Return weights (..., V) divided by their sum."""
     return w / xp.sum(w, axis=-1, keepdims=True)
