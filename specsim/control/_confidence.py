@@ -33,7 +33,7 @@ def known(signal: str) -> str:
 
 
 def layers(weights: Any) -> Layers:
-    """A network's layers as float64, from pairs of a matrix and a shift.
+    """Return a network's layers as float64, from pairs of a matrix and a shift.
 
     Raises ValueError that names the layer that does not fit.
     """
@@ -62,7 +62,7 @@ def layers(weights: Any) -> Layers:
 
 
 def features(signals: Signals, with_token: bool) -> Array:
-    """A network's inputs (..., 12), or (..., 13) with the drawn token's probability."""
+    """Return a network's inputs (..., 12), or (..., 13) with the drawn token's probability."""
     xp = array_namespace(signals.top)
     parts = [signals.entropy, signals.position]
     if with_token:
@@ -72,7 +72,7 @@ def features(signals: Signals, with_token: bool) -> Array:
 
 
 def network(signals: Signals, weights: Layers) -> Array:
-    """The network's probability (...) that the draft is accepted, given that all before it are."""
+    """Return the network's probability (...) that the draft is accepted, given that all before it are."""
     w = features(signals, with_token=weights[0][0].shape[0] > INPUTS)
     xp = array_namespace(w)
     for i, (matrix, shift) in enumerate(weights):
@@ -84,7 +84,7 @@ def network(signals: Signals, weights: Layers) -> Array:
 
 
 def confidence(signals: Signals, signal: str, weights: Layers | None) -> Array:
-    """Confidence (...) in a draft: the network's probability; without weights, the named signal."""
+    """Return the confidence (...) in a draft: the network's probability; without weights, the named signal."""
     if weights is not None:
         return network(signals, weights)
     return signals.top[..., 0] if signal == "top" else signals.own

@@ -61,7 +61,7 @@ def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
 
 
 def signals_of(q: Array, tokens: Array, position: Array) -> Signals:
-    """The kernel of `row_signals`, for checked arguments; rows of Fractions become floats."""
+    """Return what `row_signals` does, for checked arguments; rows of Fractions become floats."""
     w = q.astype(np.float64) if q.dtype == object else q
     xp = array_namespace(w)
     # A vocabulary of fewer than 10 tokens is filled up with zeros.
@@ -79,7 +79,7 @@ def block_lengths(
     params: Mapping[str, Any] | None = None,
     kept: Any = None,
 ) -> Array:
-    """Drafts that a controller lets recorded blocks have, as if each had been drafted to the end.
+    """Return the drafts that a controller lets recorded blocks have, as if each had been drafted to the end.
 
     Parameters
     ----------
@@ -140,16 +140,16 @@ def block_lengths(
 
 
 def _drafted(module: Any, state: Any, block: Signals) -> tuple[Any, Array]:
-    """The controller's state after a block of gamma recorded drafts, and its length (...)."""
-    sees, gamma = discover.controller_facts(module).see, block.own.shape[-1]
-    # Every block has a first draft; `going` marks the texts whose block has not stopped.
+    """Return the state of a controller that reads a block of gamma recorded drafts, and its length (...)."""
+    has_see, gamma = discover.controller_facts(module).see, block.own.shape[-1]
+    # Every block has a first draft. `is_drafting` marks the texts whose block has not stopped.
     length = np.ones(block.own.shape[:-1], dtype=np.int64)
-    going = np.ones(length.shape, dtype=bool)
+    is_drafting = np.ones(length.shape, dtype=bool)
     for i in range(gamma):
         last_draft = Signals(block.top[..., i, :], *(w[..., i] for w in block[1:]))
-        if sees:
+        if has_see:
             state = module.see(state, last_draft)
         if i + 1 < gamma:
-            going = going & host(module.more(state, last_draft)).astype(bool)
-            length = length + going
+            is_drafting = is_drafting & host(module.more(state, last_draft)).astype(bool)
+            length = length + is_drafting
     return state, length

@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 
 def start(batch: tuple[int, ...] = (), *, kept: Any = ()) -> State:
-    """The state before the first block; `kept` are the drafts that each block will accept.
+    """Return the state before the first block; `kept` are the drafts that each block will accept.
 
     `kept` has n integers for all texts, or shape (..., n) for each text.
     """
@@ -45,7 +45,7 @@ def start(batch: tuple[int, ...] = (), *, kept: Any = ()) -> State:
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more: while the block has fewer drafts than it will accept."""
+    """Return whether (...) to draft once more: while the block has fewer drafts than it will accept."""
     # Blocks after those that `kept` describes accept 0.
     blocks = np.arange(state.kept.shape[-1])
     accepted = np.where(blocks == state.block[..., None], state.kept, 0).sum(-1)
@@ -53,5 +53,5 @@ def more(state: State, signals: Signals) -> Array:
 
 
 def learn(state: State, kept: Array, drafted: Array) -> State:
-    """The state at the next block."""
+    """Return the state at the next block."""
     return state._replace(block=state.block + 1)

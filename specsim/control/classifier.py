@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 def start(batch: tuple[int, ...] = (), *, theta: float = 0.5, weights: Any = LARGEST) -> State:
-    """The state before the first block: the threshold and the network's weights.
+    """Return the state before the first block: the threshold and the network's weights.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def start(batch: tuple[int, ...] = (), *, theta: float = 0.5, weights: Any = LAR
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more."""
+    """Return whether (...) to draft once more."""
     return network(signals, state.weights) >= state.theta
 
 

@@ -33,7 +33,7 @@ class State(NamedTuple):
 
 
 def start(batch: tuple[int, ...] = (), *, first: int = 5, up: int = 2, down: int = 1) -> State:
-    """The state before the first block of `first` drafts.
+    """Return the state before the first block of `first` drafts.
 
     A block that is accepted whole adds `up` drafts to the next, any other takes `down` away.
     """
@@ -42,18 +42,17 @@ def start(batch: tuple[int, ...] = (), *, first: int = 5, up: int = 2, down: int
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more."""
+    """Return whether (...) to draft once more."""
     return signals.position < check.like(state.length, signals.position)
 
 
 def learn(state: State, kept: Array, drafted: Array) -> State:
-    """The state after a block: the next is longer if all drafts were accepted, else shorter.
+    """Return the state after a block: the next is longer if all drafts were accepted, else shorter.
 
     A block without drafts changes nothing.
     """
     xp, length = array_namespace(kept), check.like(state.length, kept)
     ones = xp.ones_like(length)
     shorter = xp.where(length > state.down, length - state.down, ones)
-    shorter = xp.where(shorter > 1, shorter, ones)
     next_length = xp.where(kept == drafted, length + state.up, shorter)
     return state._replace(length=xp.where(drafted > 0, next_length, length))

@@ -25,7 +25,7 @@ from specsim.types import Array, Signals
 THEOREM = "T34"
 PAPER = "arXiv:2405.04304"
 CASES = ({"eta": 0.4}, {"eta": 0.6})
-# So many drafts are too few to learn from.
+# The threshold changes once there are more drafts than this.
 FEW = 5
 # Weight of false negatives: accepted drafts that the threshold would not have made.
 MISSED = 3
@@ -46,20 +46,20 @@ class State(NamedTuple):
 
 
 def start(batch: tuple[int, ...] = (), *, eta: float = 0.4) -> State:
-    """The state before the first block; `eta` is the first threshold, in [0, 1]."""
+    """Return the state before the first block; `eta` is the first threshold, in [0, 1]."""
     empty = np.zeros((*batch, 0))
     threshold = float(check.scalar(eta, "eta", "[0, 1]"))
     return State(np.full(batch, threshold), empty, empty, empty)
 
 
 def see(state: State, signals: Signals) -> State:
-    """The state after a draft: its token's probability is appended to this block's."""
+    """Return the state after a draft: its token's probability is appended to this block's."""
     newest = _floats(signals.own)[..., None]
     return state._replace(drawn=np.concatenate([state.drawn, newest], axis=-1))
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more.
+    """Return whether (...) to draft once more.
 
     Raises ValueError if the loop did not call `see` after the draft.
     """
@@ -69,7 +69,7 @@ def more(state: State, signals: Signals) -> Array:
 
 
 def learn(state: State, kept: Array, drafted: Array) -> State:
-    """The state after a block: the threshold that suits all drafts whose fate is known."""
+    """Return the state after a block: the threshold that suits all drafts whose fate is known."""
     # This block's drafts are accepted, the one after them is refused, the rest is never reached.
     accepted, drafted = host(kept)[..., None], host(drafted)[..., None]
     place = np.arange(state.drawn.shape[-1])
@@ -87,7 +87,7 @@ def learn(state: State, kept: Array, drafted: Array) -> State:
 
 
 def _best(probabilities: Array, fate: Array, old: float) -> float:
-    """The threshold of least cost for one text, or the old one with too few drafts.
+    """Return the threshold of least cost for one text; the old one with too few drafts.
 
     Of several with the least cost it is the largest, as in transformers.
     """
@@ -102,11 +102,11 @@ def _best(probabilities: Array, fate: Array, old: float) -> float:
 
     # Drafts at or above each threshold: refused ones are false positives, the accepted ones below
     # are false negatives.
-    refused, hit = (1 - fate).cumsum()[is_last], fate.cumsum()[is_last]
-    cost = refused / refused[-1] + MISSED * (1 - hit / hit[-1])
+    refused, accepted = (1 - fate).cumsum()[is_last], fate.cumsum()[is_last]
+    cost = refused / refused[-1] + MISSED * (1 - accepted / accepted[-1])
     return float(probabilities[is_last][np.argmin(cost)])
 
 
 def _floats(w: Array) -> Array:
-    """An array of any library as a NumPy array of float64."""
+    """Return an array of any library as a NumPy array of float64."""
     return np.asarray(w.cpu() if hasattr(w, "cpu") else w, dtype=np.float64)

@@ -27,12 +27,12 @@ class State(NamedTuple):
 
 
 def start(batch: tuple[int, ...] = (), *, gamma: int = 4) -> State:
-    """The state of every block: gamma drafts, at least 1."""
+    """Return the state of every block: gamma drafts, at least 1."""
     return State(check.integer(gamma, "gamma", 1))
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more."""
+    """Return whether (...) to draft once more."""
     return signals.position < state.gamma
 
 

@@ -47,7 +47,7 @@ def start(
     signal: Literal["top", "own"] = "top",
     weights: Any = None,
 ) -> State:
-    """The state before the first block.
+    """Return the state before the first block.
 
     Drafting continues while the product is at least theta, in [0, 1]. C_j is the signal, or the
     output of the network with these weights.
@@ -58,7 +58,7 @@ def start(
 
 
 def see(state: State, signals: Signals) -> State:
-    """The state after a draft: its factor joins the product, which a block's first draft begins."""
+    """Return the state after a draft: its factor joins the product, which a block's first draft begins."""
     factor = confidence(signals, state.signal, state.weights)
     before = check.like(state.product, factor)
     product = array_namespace(factor).where(signals.position == 1, factor, before * factor)
@@ -66,7 +66,7 @@ def see(state: State, signals: Signals) -> State:
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more.
+    """Return whether (...) to draft once more.
 
     Raises ValueError if the loop did not call `see` after the draft.
     """

@@ -31,7 +31,7 @@ class State(NamedTuple):
 
 
 def start(batch: tuple[int, ...] = (), *, eta: float = 0.4, signal: Literal["top", "own"] = "top") -> State:
-    """The state before the first block.
+    """Return the state before the first block.
 
     Drafting continues while the confidence is at least eta, in [0, 1].
     """
@@ -40,7 +40,7 @@ def start(batch: tuple[int, ...] = (), *, eta: float = 0.4, signal: Literal["top
 
 
 def more(state: State, signals: Signals) -> Array:
-    """Whether (...) to draft once more."""
+    """Return whether (...) to draft once more."""
     return confidence(signals, state.signal, None) >= state.eta
 
 
