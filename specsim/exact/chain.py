@@ -76,36 +76,42 @@ def strong_law(rule: ModuleType, target: Table, draft: Table, gamma: int) -> tup
         weight, plan, joint = _block(rule, target, draft, x)
         for n, y in zip(*np.nonzero(joint), strict=True) if weight else ():
             expected_accepted += weight * joint[n, y] * int(n)
-            state = after_block(rule, plan, np.array(x, dtype=np.int64), n, y)
-            for text, mass in _continued(target, draft, (*x[:n], int(y)), state, gamma + 1):
+            factors = after_block(rule, plan, np.array(x, dtype=np.int64), n, y)
+            for text, mass in _continued(target, draft, (*x[:n], int(y)), factors, gamma + 1):
                 law[text] = law.get(text, 0) + weight * joint[n, y] * mass
     return law, expected_accepted
 
 
 def after_block(rule: ModuleType, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
-    """Return (above, below): the next token comes from (above p - below q)+, normalised.
+    """Return the factors (above, below): the next token comes from (above p - below q)+, normalised.
 
-    For most rules that is (1, 0), p itself. `kept` is the number of accepted drafts.
+    For most rules they are (1, 0), which is p itself. Greedy block verification changes the target
+    of the tokens after a block (T18). `kept` is the number of accepted drafts.
     """
     if discover.facts(rule).continuation:
         return tuple(factor[..., 0] for factor in rule.continuation(plan, drafts, np.asarray(kept), np.asarray(token)))
     return 1, 0
 
 
-def _continued(target: Table, draft: Table, text: tuple[int, ...], state: Any, length: int) -> Iterator[Any]:
-    """Yield every continuation of a text to `length` tokens, with its probability.
+def _continued(target: Table, draft: Table, text: tuple[int, ...], factors: Any, length: int) -> Iterator[Any]:
+    """Yield every continuation of a text to `length` = gamma + 1 tokens, with its probability.
 
-    `state` is (above, below): the next token comes from (above p - below q)+, normalised, and both
-    factors are multiplied by the probabilities of the tokens that follow.
+    `factors` are those of `after_block` for the next token. Each token that follows multiplies
+    `above` by its probability under the target, and `below` by that under the draft.
     """
     if len(text) == length:
         yield text, 1
         return
-    (above, below), p = state, target[text]
-    # The last of the gamma + 1 tokens has no draft law: it comes from the target.
+
+    # The law of the next token. A block drafts gamma tokens, so the last of gamma + 1 has no row q
+    # and comes from the target.
+    above, below = factors
+    p = target[text]
     q = draft.get(text, 0 * p)
-    is_changed = below and len(text) < length - 1
-    law = normalize_or(positive_part(above * p - below * q), p) if is_changed else p
+    is_last = len(text) == length - 1
+    law = p if is_last or not below else normalize_or(positive_part(above * p - below * q), p)
+
+    # Every token that it allows, and what follows that.
     for y in np.flatnonzero(law):
         for whole, mass in _continued(target, draft, (*text, int(y)), (above * p[y], below * q[y]), length):
             yield whole, law[y] * mass
