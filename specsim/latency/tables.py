@@ -64,15 +64,26 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
         return rows(table)[begin[0]]
     if begin:
         raise ValueError(f"{argument} {name!r} could be {', '.join(begin)}")
-    # The maker's name may be left out: m4-pro, 4090, llama-68m.
-    short = [known for known in rows(table) if " " in known and _plain(known.partition(" ")[2]) == asked]
-    short = short or [known for known in rows(table) if asked and _plain(known.partition(" ")[2]).startswith(asked)]
+    # The maker's name may be left out, and words in brackets may stand alone: m4-pro, 4090, ryzen-ai-max+-395.
+    others = {known: _other_names(known) for known in rows(table)}
+    short = [known for known, names in others.items() if asked and asked in names]
+    short = short or [known for known, names in others.items() if asked and _begins(names, asked)]
     if len(short) == 1:
         return rows(table)[short[0]]
     if short:
         raise ValueError(f"{argument} {name!r} could be {', '.join(short)}")
     way_on = _WAY_ON if table == "models" else ""
     raise ValueError(f"{argument} {name!r} is unknown; {_near(table, name)}{way_on}")
+
+
+def _other_names(known: str) -> list[str]:
+    """The other names of a row: its words after the first, and those in brackets."""
+    return [_plain(known.partition(" ")[2]), _plain(known.partition("(")[2])]
+
+
+def _begins(names: list[str], asked: str) -> bool:
+    """Whether one of the names begins with what was asked."""
+    return any(name.startswith(asked) for name in names)
 
 
 # What to do about a model that the table does not have.

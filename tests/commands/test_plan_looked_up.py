@@ -159,10 +159,10 @@ def test_names_that_people_type() -> None:
                         ("llama-68m", "JackFram llama-68m"),
                         ("gpt2", "GPT-2 small")):  # fmt: skip
         assert specsim.ModelShape.named(name).name == known
-    for name, device in (("m4", "Apple M4"), ("m4-pro", "Apple M4 Pro"), ("m4 max", "Apple M4 Max (40-core GPU)"),
+    for name, device in (("m4", "Apple M4"), ("m4-pro", "Apple M4 Pro"), ("m4 max 40", "Apple M4 Max (40-core GPU)"),
                          ("4090", "RTX 4090"), ("A6000", "RTX A6000")):  # fmt: skip
         assert latency.hardware(name).name == device
-    for name in ("org/unheard-of", "xyzzy", "org/qwen3-14b"):
+    for name in ("org/unheard-of", "xyzzy", "org/qwen3-13b"):
         with pytest.raises(ValueError, match=r"near names: |known: ") as error:
             specsim.ModelShape.named(name)
         assert len(str(error.value)) < 400

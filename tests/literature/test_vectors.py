@@ -89,11 +89,11 @@ def test_bandwidth_reached_by_one_token() -> None:
 
 
 def test_ridges_of_small_devices() -> None:
-    """Tokens at which products stop being free: 25 to 47 on Apple's chips, 14 to 16 on desktop CPUs."""
+    """Tokens at which products stop being free: 25 to 49 on Apple's chips, 14 to 16 on desktop CPUs."""
     found = {name: hardware(name).flops["fp16"] / hardware(name).bandwidth for name in rows("hardware")
              if name.startswith(("Apple", "CPU i"))}  # fmt: skip
     apple, desktop = ([v for name, v in found.items() if name.startswith(kind)] for kind in ("Apple", "CPU"))
-    assert [round(f(apple)) for f in (min, max)] == [25, 47]
+    assert [round(f(apple)) for f in (min, max)] == [25, 49]
     assert [round(f(desktop)) for f in (min, max)] == [14, 16]
 
 
