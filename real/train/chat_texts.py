@@ -94,13 +94,14 @@ def write_chats(
         which = order[first : first + batch]
         texts = f"texts {first + 1} to {first + len(which)} of {len(order)}"
         show_stage(f"writing {texts}, temperature {temperature}")
-        of_batch = _batch(target, [prompts[i] for i in which], end, length, temperature, random)
-        tokens[which], answered[which] = (part.cpu() for part in of_batch)
+        batch_prompts = [prompts[i] for i in which]
+        texts_and_marks = _answer_batch(target, batch_prompts, end, length, temperature, random)
+        tokens[which], answered[which] = (part.cpu() for part in texts_and_marks)
     return Chats(tokens, answered)
 
 
 @torch.inference_mode()
-def _batch(
+def _answer_batch(
     target: LanguageModel,
     prompts: list[Sequence[int]],
     end: int,
@@ -108,7 +109,7 @@ def _batch(
     temperature: float,
     random: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Return texts (b, length) of one batch, and whether each token is the target's."""
+    """Let the target answer one batch of prompts; return texts (b, length), and whether each token is its own."""
     # The prompts, and room for all tokens in the cache.
     b, longest = len(prompts), max(map(len, prompts))
     sequences = list(range(b))
@@ -120,19 +121,20 @@ def _batch(
     if hasattr(store, "reserve"):
         store.reserve(length)
 
-    # The prompts are read at once; what stands behind a shorter one is written over later.
+    # The cache reads all tokens of the prompts but the last of the longest. What it holds behind a
+    # shorter prompt is written over as the text grows.
     if longest > 1:
         store.append(tokens[:, : longest - 1], sequences, [0] * b, 0)
     lengths = [len(prompt) for prompt in prompts]
     rows = torch.arange(b, device=target.device)
-    going = torch.ones(b, dtype=torch.bool, device=target.device)
+    is_running = torch.ones(b, dtype=torch.bool, device=target.device)
     answered = torch.zeros_like(tokens, dtype=torch.bool)
     for t in range(length - min(lengths)):
         # The law of each text's next token. Texts that have ended are run, too; their draws are
         # dropped.
-        at = [min(n + t, length) - 1 for n in lengths]
-        last = torch.tensor(at, device=target.device)
-        logits = store.append(tokens[rows, last][:, None], sequences, at, 1)[:, 0]
+        last_places = [min(n + t, length) - 1 for n in lengths]
+        last = torch.tensor(last_places, device=target.device)
+        logits = store.append(tokens[rows, last][:, None], sequences, last_places, 1)[:, 0]
         logits = logits[:, : target.vocab_size].float()
         if temperature > 0:
             new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=random)[:, 0]
@@ -141,12 +143,13 @@ def _batch(
 
         # Write it into the texts that have not ended; the end token belongs to the answer.
         place = starts + t
-        going = going & (place < length)
-        where = place.clamp(max=length - 1)
-        tokens[rows, where] = torch.where(going, new, tokens[rows, where])
-        answered[rows, where] |= going
-        going = going & (new != end)
+        is_running = is_running & (place < length)
+        place = place.clamp(max=length - 1)
+        tokens[rows, place] = torch.where(is_running, new, tokens[rows, place])
+        answered[rows, place] |= is_running
+        is_running = is_running & (new != end)
+
         # Asked now and then only: on a GPU it costs a synchronisation.
-        if t % 16 == 15 and not going.any():
+        if t % 16 == 15 and not is_running.any():
             break
     return tokens, answered
