@@ -92,13 +92,19 @@ def _parity(rows: Rows) -> list[str]:
 
 
 def _shapes(rows: Rows) -> list[str]:
-    """A line for each setting: measured speedups with the predicted ones in brackets."""
-    # Rows by setting, and the draft step of each.
+    """A line for each setting: measured speedups with the predicted ones in brackets.
+
+    A setting is a key without its last part, as of "50m/graphs/batch 8/gamma 4".
+    """
+    # Rows with a speedup and costs of a draft step, by setting.
     groups: dict[str, Rows] = defaultdict(list)
+    steps: dict[str, float] = {}
     for row in rows:
+        setting = row["key"].rpartition("/")[0]
         if "speedup" in row:
-            groups[row["key"].rpartition("/")[0]].append(row)
-    steps = {row["key"].rpartition("/")[0]: _draft_step(row["costs"]) for row in rows if "costs" in row}
+            groups[setting].append(row)
+        if "costs" in row:
+            steps[setting] = _draft_step(row["costs"])
 
     # A line for each setting: medians over its gammas, and speedups.
     lines = []

@@ -115,14 +115,16 @@ def _compared(settings: Settings, run: TreeSettings, device: torch.device, wante
     prompts, spare = ids[: settings.prompts], ids[settings.prompts :]
     ranks = shape_ranks(pair, spare, run, len(prompts), lambda stage: None)
 
-    # The wanted entries of both kinds of cycle, each with plain decoding.
-    plain = chain_entry(0, "block")
-    jobs = {f"{mode}/plain": (mode, plain) for mode in MODES if any(key.startswith(mode) for key in wanted)} | {
-        _key(mode, entry): (mode, entry) for mode in MODES for entry in run.entries(ranks)
-    }
-    jobs = {key: job for key, job in jobs.items() if key in wanted or key.endswith("/plain")}
+    # For each kind of cycle that is wanted: plain decoding, then the wanted entries.
+    jobs: dict[str, tuple[str, Entry]] = {}
+    for mode in MODES:
+        if any(key.startswith(mode) for key in wanted):
+            jobs[f"{mode}/plain"] = (mode, chain_entry(0, "block"))
+    for mode in MODES:
+        entries = {_key(mode, entry): entry for entry in run.entries(ranks)}
+        jobs |= {key: (mode, entry) for key, entry in entries.items() if key in wanted}
 
-    # Every other prompt takes them in the reverse order.
+    # Each prompt is decoded with every job; every other prompt takes them in the reverse order.
     kept, runs = Kept(len(jobs)), {key: list[Run]() for key in jobs}
     for i, prompt in enumerate(prompts):
         for key in list(jobs) if i % 2 else reversed(list(jobs)):
@@ -140,6 +142,8 @@ def _compared(settings: Settings, run: TreeSettings, device: torch.device, wante
                 kept=kept,
             )
             runs[key].append(run_of(decoded))
+
+    # Rows, each beside plain decoding with the same kind of cycle.
     for key in wanted:
         mode, entry = jobs[key]
         yield key, _row(entry, runs[key], runs[f"{mode}/plain"]) | {"cycle": mode}
