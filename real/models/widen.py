@@ -144,7 +144,7 @@ def wide_shape(config: Any, parameters: int) -> Shape:
 
 
 def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
-    """Yield for each width and ffn the shape with the depth that comes nearest."""
+    """Yield for each width and ffn the shape whose number of layers comes nearest to `parameters`."""
     old_ffn, old_layers = config.intermediate_size, config.num_hidden_layers
     for hidden in _sizes(config.hidden_size, 1 << 17):
         heads = _heads(config, hidden)
@@ -152,7 +152,7 @@ def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
             continue
         low = max(old_ffn, _FFN[0] * hidden)
         for ffn in _sizes(low, _FFN[1] * hidden):
-            # The number of parameters is a constant and as much again for each layer.
+            # The shape with one layer; every other layer adds the same number of parameters.
             single = Shape(
                 1,
                 hidden,
@@ -164,8 +164,8 @@ def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
                 config.head_dim,
                 qkv_bias=config.attention_bias,
             )
-            layer = replace(single, layers=2).parameters - single.parameters
-            layers = 1 + round((parameters - single.parameters) / layer)
+            per_layer = replace(single, layers=2).parameters - single.parameters
+            layers = 1 + round((parameters - single.parameters) / per_layer)
             yield replace(single, layers=max(old_layers, layers))
         # Layers of this width have too many parameters already: wider ones are no candidates.
         if old_layers * 3 * hidden * low > 2 * parameters:
@@ -205,12 +205,13 @@ def _config(old: Any, shape: Shape, dtype: torch.dtype) -> Any:
 def _padded(
     name: str, size: torch.Size, old: Tensor | None, scale: float, dtype: torch.dtype, generator: torch.Generator
 ) -> Tensor:
-    """A weight with the old one in its corner.
+    """A weight of the wide model with the old one, if there is one, in its corner.
 
-    Around the old weight stand the scale in norms, zeros in weights that write hidden states, and
-    random numbers in all others.
+    `scale` is sqrt(h / H). Around the old weight stand the scale in norms, zeros in weights that
+    write hidden states, so that the padding of states stays zero, and random numbers in all others.
     """
     weight = torch.zeros(size, dtype=dtype, device=generator.device)
+    # Norm weights are multiplied by the scale: the root mean square of padded states is smaller.
     if "norm" in name:
         weight.fill_(scale)
         old = None if old is None else old.double() * scale
@@ -232,12 +233,13 @@ def _weights(model: Any, wide: Any, dtype: torch.dtype, generator: torch.Generat
     # New layer -> the old layer that stands there.
     source = {(2 * i + 1) * many // (2 * few): i for i in range(few)}
     for name, empty in wide.state_dict().items():
-        head, _, rest = name.partition("layers.")
-        layer, _, rest = rest.partition(".")
-        if not rest:
+        # A weight of a layer has a name as "model.layers.3.mlp.up_proj.weight"; others have no part.
+        prefix, _, inside = name.partition("layers.")
+        layer, _, part = inside.partition(".")
+        if not part:
             old = old_weights[name]
         elif int(layer) in source:
-            old = old_weights[f"{head}layers.{source[int(layer)]}.{rest}"]
+            old = old_weights[f"{prefix}layers.{source[int(layer)]}.{part}"]
         else:
             old = None
         yield name, _padded(name, empty.shape, old, scale, dtype, generator)
