@@ -82,7 +82,7 @@ def tree_value(parents: Array, acceptance: Array) -> Array:
     >>> print(tree_value([-1, -1, 0], [F(1, 2), F(1, 4)]))
     2
     """
-    b, parents = _acceptance(acceptance), topology.shape(parents)
+    b, parents = _checked_acceptance(acceptance), topology.shape(parents)
     ranks = topology.ranks(parents)
     if len(parents) and ranks.max() >= b.shape[-1]:
         raise ValueError(f"a node has {ranks.max() + 1} children; acceptance has {b.shape[-1]} entries")
@@ -222,8 +222,8 @@ def optimal_tree(
     return TimedShape(shape_parents(table, *cell), _plain(best), _plain(cycle), _plain(speedup))
 
 
-def _acceptance(acceptance: Array) -> Array:
-    """Acceptance by rank (..., K), checked: each row sums to at most 1."""
+def _checked_acceptance(acceptance: Array) -> Array:
+    """Acceptance by rank (..., K); ValueError unless numbers are 0 to 1 and rows sum to at most 1."""
     b = check.real_values(acceptance, "acceptance", 0, 1)
     check.last_axis(b, "acceptance")
     xp = array_namespace(b)
@@ -236,7 +236,7 @@ def _acceptance(acceptance: Array) -> Array:
 
 def _row(acceptance: Array) -> Array:
     """Acceptance by rank as one NumPy row (K,), checked."""
-    b = np.asarray(_acceptance(acceptance))
+    b = np.asarray(_checked_acceptance(acceptance))
     if b.ndim != 1:
         raise ValueError(f"acceptance must be one row (K,), got shape {b.shape}")
     return b
