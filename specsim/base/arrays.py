@@ -1,8 +1,7 @@
 """Array-generic helpers on the last axis: the few operations every rule is written in.
 
 They run unchanged on NumPy floats, NumPy object arrays of Fraction (exactly), JAX (jit, vmap, grad)
-and torch (CPU, CUDA). Inputs are already validated (specsim.base.check); nothing here raises on
-values.
+and torch (CPU, CUDA). Inputs are already validated (specsim.base.check): no value raises here.
 """
 
 from __future__ import annotations
@@ -265,14 +264,13 @@ def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
     masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
     bound = u[..., None] * masses[..., -1:]
     piece = _up_to(masses, bound)
-    # The bound inside the piece. Rounding can make it slightly negative, and the search would then
-    # stop at the piece's first token, even one without weight. Its absolute value differs by
-    # rounding alone, and is at least the cumulative sum 0 of such tokens, so they are skipped.
+    # The bound inside the piece. Rounding can make it slightly negative, and the search would stop
+    # at a first token without weight. Its absolute value, as near, skips tokens whose sum is 0.
     cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=kind)
     beyond_bound = at(masses, piece)[..., None] - bound
     inside = _up_to(cdf, abs(cdf[..., -1:] - beyond_bound))
-    # Rounding can also lift the bound to the piece's total, and the search would then end behind the
-    # piece's last token with weight. That is the first token at which the sum reaches the total.
+    # Rounding can also lift the bound to the piece's total, and the search would end behind the last
+    # token with weight, which is the first at which the sum reaches the total.
     last_with_weight = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)
     return piece * _PIECE + xp.minimum(inside, last_with_weight)
 

@@ -214,7 +214,7 @@ def _askers() -> list[str]:
 def _owners(frame: FrameType | None) -> Iterator[str]:
     """Yield the files of the user's code on a stack, the innermost first, up to an import of an installed package."""
     while frame is not None:
-        # Code that was made of a text belongs to the file whose names it uses.
+        # Code compiled from a string has no file: it belongs to the file whose global names it uses.
         for file in (frame.f_code.co_filename, frame.f_globals.get("__file__")):
             if isinstance(file, str) and is_own(file):
                 yield resolved(file)
