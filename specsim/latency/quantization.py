@@ -12,8 +12,15 @@ from specsim.latency.weights import Weights
 # Where a config says how its weights are stored; mlx-lm says it twice, older versions in the last alone.
 _PLACES = ("quantization_config", "compression_config", "quantization")
 # Fields that list the modules left in 16 bits, and the field that lists the modules to be quantized, all others not.
-_LEFT = ("ignore", "exclude_modules", "modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules", "exclude")
-_TAKEN = "modules_in_block_to_quantize"
+_UNQUANTIZED_MODULES = (
+    "ignore",
+    "exclude_modules",
+    "modules_to_not_convert",
+    "ignored_layers",
+    "llm_int8_skip_modules",
+    "exclude",
+)
+_QUANTIZED_MODULES = "modules_in_block_to_quantize"
 # Bits of weights that are left as they are.
 WIDE = 16.0
 
@@ -122,7 +129,7 @@ def _mean(pairs: list[tuple[int, float]]) -> float:
 
 def _rules(quantization: dict[str, Any]) -> Rules | None:
     """Return the rules of a quantization, in the form that its fields show; None if one is not understood."""
-    if not all(_is_names(quantization.get(field)) for field in (*_LEFT, _TAKEN)):
+    if not all(_is_names(quantization.get(field)) for field in (*_UNQUANTIZED_MODULES, _QUANTIZED_MODULES)):
         return None
     is_mixed = str(quantization.get("quant_algo")).upper() == "MIXED_PRECISION"
     if is_mixed and quantization.get("quantized_layers"):
@@ -134,7 +141,7 @@ def _rules(quantization: dict[str, Any]) -> Rules | None:
         rules = None if default is None else _of_names(quantization, default)
     if rules is None:
         return None
-    left = tuple(str(module) for field in _LEFT for module in _list(quantization.get(field)))
+    left = tuple(str(module) for field in _UNQUANTIZED_MODULES for module in _list(quantization.get(field)))
     return rules._replace(choices=(*rules.choices, Choice(left, None)))
 
 
@@ -183,7 +190,8 @@ def _of_names(quantization: dict[str, Any], default: Weights) -> Rules | None:
 
     {"bits": 4, "dynamic": {"-:head": {}, "mlp": {"bits": 8}}} has 4 bits, 8 in each mlp, and 16 in the head.
     """
-    # Overrides as (module, fields of its type), the last of which counts; of those of GPTQModel the first does.
+    # Overrides as (module, fields of its type). The last one that names a module counts; in tables of auto-round and
+    # GPTQModel the first does, so they are added in reverse.
     overrides: list[tuple[str, Any]] = []
     # mlx-lm writes modules beside the fields of its quantization, auto-round into extra_config, GPTQModel into dynamic.
     is_mlx = not quantization.get("quant_method") and not quantization.get("quant_algo")
@@ -196,7 +204,7 @@ def _of_names(quantization: dict[str, Any], default: Weights) -> Rules | None:
 
     # Where quantized modules are listed, as names or as one list for each block, all others are in 16 bits.
     choices = []
-    blocks = _list(quantization.get(_TAKEN))
+    blocks = _list(quantization.get(_QUANTIZED_MODULES))
     quantized = [str(module) for block in blocks for module in _list(block, alone=True)]
     if quantized:
         choices = [Choice(tuple(quantized), default)]

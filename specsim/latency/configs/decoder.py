@@ -48,7 +48,10 @@ class Decoder(NamedTuple):
 
 
 def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = frozenset()) -> Decoder:
-    """The decoder of a config; extra: fields that the caller reads. ValueError for layers that are not counted here."""
+    """Return the decoder of a config; ValueError for layers that are not counted here.
+
+    extra: fields that the caller reads.
+    """
     fields, family, note = _family(values, name)
     hidden = fields.number("hidden_size", "n_embd", "d_model")
     vocab = fields.number("vocab_size")
@@ -75,13 +78,17 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     state = family.state(fields, hidden) if family.state is not None else State(0, 0)
     mixed = attending * (attention.queries + attention.output) + with_state * state.weights
 
-    # Feed-forward blocks.
+    # Which layers have a feed-forward block of experts, and which a dense one.
     moe_layer, routed = _experts(family, fields, hidden, layer_kinds)
-    if family.alone:
-        dense, moe = layer_kinds.count(kinds.MLP), layer_kinds.count(kinds.EXPERTS)
+    if family.has_single_blocks:
+        expert_layers = frozenset(_indices(layer_kinds, kinds.EXPERTS))
+        dense_layers = frozenset(_indices(layer_kinds, kinds.MLP))
     else:
-        moe = sum(routed)
-        dense = layers - moe
+        expert_layers = frozenset(_indices(routed, True))
+        dense_layers = frozenset(range(layers)) - expert_layers
+    moe, dense = len(expert_layers), len(dense_layers)
+
+    # Their parameters: of a dense block, of one expert, and of what stands beside the experts.
     wide = family.width(fields, hidden) if dense else 0
     fields.read.add("intermediate_size")
     space = 0 if fields.get("moe_latent_size") is None else fields.number("moe_latent_size")
@@ -92,10 +99,9 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     body = mixed + dense * family.matrices * hidden * wide + moe * (beside + moe_layer.number * expert)
     if not moe:
         moe_layer, expert = Experts(0, 0, 0), 0
-    expert_layers = frozenset(_indices(layer_kinds, kinds.EXPERTS) if family.alone else _indices(routed, True))
     feeds = Feeds(
         expert_layers,
-        frozenset(_indices(layer_kinds, kinds.MLP) if family.alone else range(layers)) - expert_layers,
+        dense_layers,
         family.matrices,
         hidden * wide,
         hidden * moe_layer.shared,
@@ -131,12 +137,12 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
 
 
 def _indices(values: Sequence[object], wanted: object) -> list[int]:
-    """The places of a value in a list."""
+    """Return the places of a value in a list."""
     return [i for i, value in enumerate(values) if value == wanted]
 
 
 def _outside(values: dict[str, Any], fields: Fields) -> tuple[str, ...]:
-    """Fields beside a nested decoder that say something of decoders, and that the decoder itself lacks."""
+    """Return the fields beside a nested decoder that describe decoders and that the nested one lacks."""
     if not values.get("text_config"):
         return ()
     inner = values["text_config"]
@@ -145,7 +151,7 @@ def _outside(values: dict[str, Any], fields: Fields) -> tuple[str, ...]:
 
 
 def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family, str]:
-    """The fields of the decoder, which some configs nest; how its model_type is read; a note on how that was found."""
+    """Return the decoder's fields, which some configs nest, its family, and a note on how that was found."""
     inner = values.get("text_config")
     if inner is not None and not isinstance(inner, dict):
         raise ValueError(f"config {name}: text_config holds a {type(inner).__name__}, not an object")
@@ -183,7 +189,7 @@ _SOME = "llama, qwen3, qwen3_moe, gemma3_text, mistral, gpt_oss, deepseek_v3, gl
 
 
 def _layers(fields: Fields) -> int:
-    """The number of layers; Nemotron-H may give it by the length of a list alone."""
+    """Return the number of layers; Nemotron-H may give it by the length of a list alone."""
     listed = fields.entries("layers_block_type")
     count = fields.number(
         "num_hidden_layers", "n_layer", "n_layers", "num_layers", default=len(listed) if listed else None
@@ -194,12 +200,17 @@ def _layers(fields: Fields) -> int:
 
 
 def _experts(family: Family, fields: Fields, hidden: int, layer_kinds: list[str]) -> tuple[Experts, list[bool]]:
-    """The experts, and which layers have them; fields of experts count as read where no layer has any."""
-    none, layers = Experts(0, 0, 0), len(layer_kinds)
+    """Return the experts, and for each layer whether it has them.
+
+    Where no layer has any, the fields of experts mean nothing and are noted as read.
+    """
+    layers = len(layer_kinds)
+    no_experts = Experts(0, 0, 0), [False] * layers
     if family.experts is None:
-        return none, [False] * layers
-    is_dense = family.alone and kinds.EXPERTS not in layer_kinds
-    if is_dense or fields.number(*NUMBER, default=0) < family.fewest:
+        return no_experts
+    # A dense config of a family with experts.
+    is_dense = family.has_single_blocks and kinds.EXPERTS not in layer_kinds
+    if is_dense or fields.number(*NUMBER, default=0) < family.min_experts:
         fields.read.update(OF_EXPERTS)
-        return none, [False] * layers
+        return no_experts
     return family.experts(fields, hidden), family.routed(fields, layers)

@@ -157,7 +157,7 @@ def between(fields: Fields, layers: int) -> list[bool]:
 
 
 def _declared(fields: Fields, layers: int) -> list[bool] | None:
-    """Which layers have experts, by mlp_layer_types; None without it."""
+    """Return for each layer whether it has experts, by mlp_layer_types; None without that field."""
     types = fields.entries("mlp_layer_types")
     if types is None:
         return None

@@ -47,11 +47,12 @@ def rounded(fields: Fields, hidden: int) -> int:
 class Family(NamedTuple):
     """How the layers of a model_type are read.
 
-    kinds: which layers attend to all tokens or to a window, and which keep a state. fewest: as many experts make a
-    layer one with experts; 0: a count of 0 is refused, for no layer is dense. parallel: every layer has attention and a
-    state beside each other. alone: a layer is either a mixer or a feed-forward block. known: fields that change nothing
-    here. defaults: of fields that a file may leave out, beside those of `config_defaults.csv`. blocks: names of the
-    blocks of a layer, which a quantization may name.
+    kinds: which layers attend to all tokens or to a window, and which keep a state. routed: which layers have experts.
+    min_experts: a config that declares fewer experts is dense; with 0 no config is, and a declared 0 is refused.
+    parallel: every layer has attention and a state beside each other. has_single_blocks: a layer is either a mixer or a
+    feed-forward block (Nemotron-H), where others have both. known: fields that change nothing here. defaults: of fields
+    that a file may leave out, beside those of `config_defaults.csv`. blocks: names of the blocks of a layer, which a
+    quantization may name.
     """
 
     attention: Callable[[Fields, int], mixers.Attention] = mixers.grouped
@@ -61,9 +62,9 @@ class Family(NamedTuple):
     matrices: int = 3
     experts: moe.Reader | None = None
     routed: moe.Routed = moe.all_layers
-    fewest: int = 1
+    min_experts: int = 1
     parallel: bool = False
-    alone: bool = False
+    has_single_blocks: bool = False
     known: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = MappingProxyType({})
     blocks: Blocks = Blocks()
@@ -76,7 +77,7 @@ _QWEN_MOE = Family(kinds=layer_kinds.unwindowed, experts=moe.behind_a_gate, rout
 _COHERE = ("use_parallel_block", "use_parallel_embedding", "use_gated_activation")
 _GEMMA3 = {"vocab_size": 262208, "num_attention_heads": 8}
 _OLD = Family(width=fourfold, matrices=2)
-_MLA = Family(attention=mixers.latent, experts=moe.beside, routed=moe.after_dense, fewest=0)
+_MLA = Family(attention=mixers.latent, experts=moe.beside, routed=moe.after_dense, min_experts=0)
 _SHARED = Family(experts=moe.beside, routed=moe.after_dense)
 _NEXT = Family(mixers.gated, layer_kinds.every_nth, mixers.gated_delta)
 _NEXT_MOE = _NEXT._replace(experts=moe.behind_a_gate, routed=moe.every_step)
@@ -119,10 +120,10 @@ FAMILIES: dict[str, Family] = {
     "falcon": _OLD._replace(known=("num_ln_in_parallel_attn", "parallel_attn", "alibi")),
     "gpt_bigcode": _OLD._replace(known=("attention_softmax_in_fp32",)),
     # Experts in every layer, or after some dense ones; with shared ones or without.
-    **dict.fromkeys(("mixtral", "phimoe"), _WINDOWS._replace(experts=moe.plain, fewest=0)),
-    **dict.fromkeys(("olmoe", "flex_olmo", "granitemoe"), Family(experts=moe.plain, fewest=0)),
+    **dict.fromkeys(("mixtral", "phimoe"), _WINDOWS._replace(experts=moe.plain, min_experts=0)),
+    **dict.fromkeys(("olmoe", "flex_olmo", "granitemoe"), Family(experts=moe.plain, min_experts=0)),
     "granitemoeshared": Family(experts=moe.shared_width),
-    "gpt_oss": Family(kinds=layer_kinds.by_pattern(2), experts=moe.plain, fewest=0, known=("experts_per_token",)),
+    "gpt_oss": Family(kinds=layer_kinds.by_pattern(2), experts=moe.plain, min_experts=0, known=("experts_per_token",)),
     "qwen2_moe": _QWEN_MOE,
     "qwen3_moe": _QWEN_MOE._replace(experts=moe.moe_width),
     "llama4_text": Family(
@@ -137,15 +138,15 @@ FAMILIES: dict[str, Family] = {
         ("deepseek", "bailing_moe", "bailing_moe_v2"),
         _SHARED._replace(kinds=layer_kinds.by_pattern()),
     ),
-    **dict.fromkeys(("glm4_moe", "dots1"), _SHARED._replace(kinds=layer_kinds.by_pattern(), fewest=0)),
-    "solar_open": Family(experts=moe.beside, fewest=0),
+    **dict.fromkeys(("glm4_moe", "dots1"), _SHARED._replace(kinds=layer_kinds.by_pattern(), min_experts=0)),
+    "solar_open": Family(experts=moe.beside, min_experts=0),
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2"), _MLA),
     "glm4_moe_lite": _MLA._replace(routed=moe.after_one, defaults={"first_k_dense_replace": 1}),
     **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), _MLA._replace(attention=mixers.indexed)),
     "minimax_m2": Family(
         kinds=layer_kinds.all_ones,
         experts=moe.shared_width,
-        fewest=0,
+        min_experts=0,
         # Its file repeats fields of MiniMax-Text-01, which its code does not read.
         known=("mlp_intermediate_size", "shared_moe_mode"),
     ),
@@ -157,12 +158,12 @@ FAMILIES: dict[str, Family] = {
             layer_kinds.by_number,
             mixers.lightning,
             experts=moe.shared_width,
-            fewest=0,
+            min_experts=0,
             known=("block_size", "shared_moe_mode"),
         ),
     ),
     "qwen3_next": _NEXT_MOE,
-    "qwen3_5_moe_text": _NEXT_MOE._replace(fewest=0),
+    "qwen3_5_moe_text": _NEXT_MOE._replace(min_experts=0),
     "qwen3_5_text": _NEXT,
     "kimi_linear": _MLA._replace(kinds=layer_kinds.listed, state=mixers.delta_attention),
     "jamba": Family(
@@ -170,7 +171,7 @@ FAMILIES: dict[str, Family] = {
         state=mixers.mamba,
         experts=moe.plain,
         routed=moe.periodic,
-        fewest=2,
+        min_experts=2,
         known=("mamba_conv_bias", "mamba_proj_bias", "use_mambapy", "use_associative_scan"),
     ),
     "granitemoehybrid": _GRANITE,
@@ -181,7 +182,7 @@ FAMILIES: dict[str, Family] = {
         state=mixers.mamba2,
         matrices=2,
         experts=moe.wide_shared,
-        alone=True,
+        has_single_blocks=True,
         known=(
             "chunk_size",
             "expand",
@@ -197,7 +198,7 @@ FAMILIES: dict[str, Family] = {
         state=mixers.short_convolution,
         experts=moe.moe_width,
         routed=moe.after_dense,
-        fewest=0,
+        min_experts=0,
     ),
 }
 
