@@ -60,6 +60,7 @@ class Simulate(NamedTuple):
     tokens: Annotated[float | None, typer.Option(help="Total number of emitted tokens, instead of --blocks.")] = None
     burn_in: Annotated[int, typer.Option(help="Number of first blocks of every text that are not counted.")] = 0
     sequences: Annotated[int, typer.Option(help="Number of texts among which the blocks are divided.")] = 1024
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.99
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0
     backend: Annotated[str, typer.Option(help="Array library: numpy or jax.")] = "numpy"
     checkpoint: Annotated[

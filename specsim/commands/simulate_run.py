@@ -16,6 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_text
 from specsim.commands.errors import sentence
 from specsim.commands.json_form import interval, json_answer, made_here
@@ -36,7 +37,7 @@ from specsim.verify.params import parsed_params, parsed_step_params
 
 # Most drafts over which the exact value beside a simulation is summed.
 SUMMED = 2**16
-# Confidence level of the intervals.
+# Confidence level of the interval that an exact value is held against, and of the rows of a sweep.
 LEVEL = 0.99
 KINDS = ("law:1/2,.3,.2", "markov:FILE.npy", "text:FILE:ORDER", "mixture:WEIGHTS.npy:LAWS.npy", "recorded:ROWS.npy")
 # Nodes of the largest tree.
@@ -131,7 +132,8 @@ def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
 
 def run(options: Simulate) -> tuple[str, bool]:
     """Run; return the text to print, and whether the run was finished. A terminal shows a bar with the time left."""
-    # Sizes.
+    # Sizes, and the level of intervals.
+    level = float(check.scalar(options.level, "level", "(0, 1)"))
     much = {name: _whole(n, name) for name, n in (("blocks", options.blocks), ("tokens", options.tokens))}
     if options.blocks is None and options.tokens is None:
         much["blocks"] = 100_000
@@ -142,9 +144,7 @@ def run(options: Simulate) -> tuple[str, bool]:
     step_params = parsed_step_params(options.step, options.step_param or [])
     target, draft = models(options.target, options.draft)
     if (options.gamma is None) == (options.tree is None):
-        raise ValueError(
-            "give --gamma (drafted positions of a block) or --tree (children per level, as 2,2,1), not both"
-        )
+        raise ValueError("give --gamma (drafts of a block) or --tree (children per level, as 2,2,1), not both")
     run_setup = setup(
         target,
         draft,
@@ -192,8 +192,9 @@ def run(options: Simulate) -> tuple[str, bool]:
             finished = False
     if trace is None:
         return "interrupted before the first sequences were finished", False
-    numbers = summary(trace, exact_tau(run_setup, much["blocks"], options.burn_in, options.sequences), finished)
-    if words := disagreement(numbers, run_setup.loop.depth):
+    exact = exact_tau(run_setup, much["blocks"], options.burn_in, options.sequences)
+    numbers = summary(trace, exact, finished, level)
+    if words := disagreement(summary(trace, exact, finished, LEVEL), run_setup.loop.depth):
         _note(words)
     form = form_of(options)
     if form == "json":
@@ -246,11 +247,11 @@ def exact_tau(what: Setup, blocks: int | None, burn_in: int, sequences: int) -> 
     return None
 
 
-def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]:
+def summary(trace: Trace, exact: float | None, finished: bool, level: float) -> dict[str, Any]:
     """Return the numbers of a trace, ready for JSON."""
-    low, high = trace.tau_interval(LEVEL) if len(trace.kept) > 1 else (None, None)
+    low, high = trace.tau_interval(level) if len(trace.kept) > 1 else (None, None)
     # A draft that no block came to has no hazard.
-    ends = trace.hazard_intervals(LEVEL).tolist()
+    ends = trace.hazard_intervals(level).tolist()
     hazards = [
         None if np.isnan(hazard) else interval(float(hazard), *pair)
         for hazard, pair in zip(trace.hazards, ends, strict=True)
@@ -262,7 +263,7 @@ def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]
         "tokens": int(trace.lengths.sum()),
         "tau": interval(trace.tau, low, high),
         "tau_exact": exact,
-        "level": LEVEL,
+        "level": level,
         "kept": trace.histogram.tolist(),
         "hazards": hazards,
         "contexts": int((trace.starts > 0).sum()),
@@ -273,8 +274,9 @@ def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]
 def lines(numbers: dict[str, Any]) -> list[str | Table]:
     """Return the numbers as text: words, and a table of accepted drafts."""
     tau, exact = numbers["tau"], numbers["tau_exact"]
-    spread = "" if tau["low"] is None else f"  {LEVEL:.0%} interval {tau['low']:.4f} .. {tau['high']:.4f}"
-    rows: list[list[Cell]] = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
+    shown_level = f"{100 * numbers['level']:g}%"
+    spread = "" if tau["low"] is None else f"  {shown_level} interval {tau['low']:.4f} .. {tau['high']:.4f}"
+    rows: list[list[Cell]] = [["kept", "of blocks", "draft", "kept if reached", f"{shown_level} interval"]]
     for i, n in enumerate(numbers["kept"]):
         share = n / numbers["blocks"]
         row: list[Cell] = [str(i), Number(f"{share:.2%}", share), "", "", ""]

@@ -225,7 +225,7 @@ def test_models_from_files(tmp_path: Path) -> None:
         (["--target", "mixture:none.npy:none.npy", *LAWS[2:]], "target: none.npy cannot be read as an array"),
         (["--target", "recorded:none.npy", *LAWS[2:]], "target: none.npy cannot be read as an array"),
         ([*LAWS, "--tree", "2,x"], "tree '2,x' must be children per node, level by level, as 2,2,1, or paths"),
-        (LAWS, "give --gamma (drafted positions of a block) or --tree (children per level, as 2,2,1), not both"),
+        (LAWS, "give --gamma (drafts of a block) or --tree (children per level, as 2,2,1), not both"),
         ([*LAWS, "--rule", "lifted", "--gamma", "2"], "rule 'lifted' verifies trees: give a tree's parents, not gamma"),
         ([*LAWS, "--rule", "block", "--tree", "2,1"], "rule 'block' is a chain rule: give gamma, not a tree"),
         ([*LAWS, "--rule", "traversal", "--tree", "2", "--step", "kseq"], "rule 'traversal' asks for no step rule"),
