@@ -1,4 +1,4 @@
-"""What `python -m real.gpu` runs, one file a part: their names, and the time of each, for whoever needs no torch."""
+"""The parts that `python -m real.gpu` runs, one file each: their names and time, without torch."""
 
 NAMES = ("parity", "shapes", "pair", "rules", "trees", "smollm2")
 # Minutes of a run: under the ten that a command may take on many borrowed machines, with room to
