@@ -1,1 +1,1 @@
-"""What several tests share. No test imports another test."""
+"""Helpers that several tests share. No test imports another test."""

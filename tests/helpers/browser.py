@@ -1,4 +1,4 @@
-"""Chromium without a window, and what it complains about."""
+"""Chromium without a window, and its complaints about pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def missing(reason: str) -> None:
 
 
 def opened() -> Iterator[Any]:
-    """A browser, until the test is over."""
+    """Yield a browser until the test is over."""
     from selenium import webdriver
 
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
@@ -33,17 +33,17 @@ def opened() -> Iterator[Any]:
     for switch in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"):
         options.add_argument(switch)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(driver)))
-    found.set_page_load_timeout(60)
-    yield found
-    found.quit()
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(driver)))
+    browser.set_page_load_timeout(60)
+    yield browser
+    browser.quit()
 
 
 def wait(browser: Any, script: str) -> Any:
-    """What a script returns, once that is true."""
+    """Return the value of a script once it is true."""
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(browser, 30).until(lambda found: found.execute_script(f"return {script}"))
+    return WebDriverWait(browser, 30).until(lambda driver: driver.execute_script(f"return {script}"))
 
 
 def visit(browser: Any, url: str, width: int) -> None:
@@ -55,12 +55,12 @@ def visit(browser: Any, url: str, width: int) -> None:
 
 
 def complaints(browser: Any, address: str) -> list[str]:
-    """Errors of the console, and requests that went anywhere but to the address."""
-    found = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    """Return errors of the console, and requests that went anywhere but to the address."""
+    words = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     for entry in browser.get_log("performance"):
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.requestWillBeSent":
             url = message["params"]["request"]["url"]
             if not url.startswith((address, "data:", "blob:", "about:", "chrome:")):
-                found.append(f"asked {url}")
-    return found
+                words.append(f"asked {url}")
+    return words

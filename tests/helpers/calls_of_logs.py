@@ -1,4 +1,4 @@
-"""Good calls of what reads logs, and of what answers the questions that logs raise: a part of `good_calls`."""
+"""Good calls of functions that read logs and answer questions on them: a part of `good_calls`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from safetensors.numpy import save_file
 
 import specsim
 
-LOG = Path(__file__).with_name("runs.csv")  # of our own format, off and on
-PASSES = Path(__file__).with_name("passes.csv")  # of a target: tokens, batch, context and ms
-HAZARDS = Path(__file__).with_name("hazards.csv")  # tried and kept, at two contexts
+# A log in our own format, without drafts and with them.
+LOG = Path(__file__).with_name("runs.csv")
+# Pass times of a target: tokens, batch, context and ms.
+PASSES = Path(__file__).with_name("passes.csv")
+# Drafts tried and accepted, at two contexts.
+HAZARDS = Path(__file__).with_name("hazards.csv")
+# Pass times of a draft.
 DRAFT = "tokens,batch,context,ms\n" + "".join(f"1,{batch},1024,{ms}\n" for batch in (1, 8) for ms in (1.0, 1.1, 1.2))
 
 
 def calls_of_logs() -> dict[str, dict[str, Any]]:
+    """Return good arguments of each function, by its name."""
+    # Records that several calls take.
     off, *on = specsim.read_log(LOG)
     requests = tuple(specsim.request_of_blocks([n, 1, 0], 2) for n in (0, 1, 2))
     shared = specsim.shared_tokens("abc", "cxa")
@@ -46,16 +52,16 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
 
 
 def files_of_examples(folder: Path) -> None:
-    """The logs, and the rows under a mask, that the commands' own examples name."""
-    held = {"p": np.eye(3), "q": np.eye(3), "mask": np.eye(3, dtype=bool)}
-    save_file(held, folder / "masked.safetensors")
+    """Write the files that the commands' own examples name: logs, and rows under a mask."""
+    rows = {"p": np.eye(3), "q": np.eye(3), "mask": np.eye(3, dtype=bool)}
+    save_file(rows, folder / "masked.safetensors")
     samples = Path(__file__).parents[1] / "logs" / "samples"
     copies = {"runs.csv": LOG, "passes.csv": PASSES, "metrics.txt": samples / "vllm_metrics.txt"}
     for name, path in copies.items():
         shutil.copy(path, folder / name)
     (folder / "draft.csv").write_text(DRAFT)
     (folder / "off.log").write_text("eval time = 900.0 ms / 50 tokens\n")
-    for name, kept in (("on.log", 30), ("on_with_4.log", 32), ("on_with_1.log", 18)):
+    for name, accepted in (("on.log", 30), ("on_with_4.log", 32), ("on_with_1.log", 18)):
         drafted = 20 if "_1" in name else 80
-        share = f"draft acceptance = {kept / drafted} ( {kept} accepted / {drafted} generated)"
+        share = f"draft acceptance = {accepted / drafted} ( {accepted} accepted / {drafted} generated)"
         (folder / name).write_text(f"eval time = 1000.0 ms / 50 tokens\n{share}\n")

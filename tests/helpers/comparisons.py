@@ -10,6 +10,8 @@ PHASES = ("draft", "sample", "verify", "rule", "host")
 
 
 def _row(name: str, rule: str, parents: list[int], tau: float, *, predicted: bool = True) -> dict[str, Any]:
+    """Return one row of a record: a rule on a tree, with or without predictions."""
+    # Costs that grow with the tree's size and depth.
     nodes, levels, tree = len(parents), int(depths(parents).max()), not name.startswith("chain")
     steps = 1 + nodes / 12
     speed = tau / (steps + 0.1 * levels)
@@ -49,13 +51,19 @@ def _row(name: str, rule: str, parents: list[int], tau: float, *, predicted: boo
 
 
 def of_trees() -> dict[str, Any]:
-    """Chains, trees by level and a tree of sixteen nodes, under rules that are predicted and one that is not."""
+    """Return a record of chains, trees by level and a tree of sixteen nodes.
+
+    Two of its rules are predicted, one is not.
+    """
+    # The rows.
     rows = [_row(f"chain of {g}", "block", chain(g).tolist(), 1.5 + 0.1 * g) for g in (1, 2, 3, 4, 8, 16)]
     for name, branching in (("2,1,1,1", (2, 1, 1, 1)), ("4,2,1", (4, 2, 1)), ("sequoia:16", (3, 2, 1))):
         for rule in ("tokenwise", "traversal", "multipath_block"):
             parents = k_ary(branching).tolist()
             tau = 2.1 + 0.04 * len(parents)
             rows.append(_row(name, rule, parents, tau, predicted=rule != "multipath_block"))
+
+    # The fastest tree and the fastest chain.
     best = {
         tree: max((r for r in rows if r["tree"] == tree), key=lambda r: r["speedup"]["measured"]) for tree in (0, 1)
     }

@@ -1,4 +1,4 @@
-"""What is recorded of public packages: tests/bench/conform.json."""
+"""The recorded judgements on public packages: tests/bench/conform.json."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ RECORD = ROOT / "tests" / "bench" / "conform.json"
 
 
 def recorded() -> dict[str, Any]:
-    held: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
-    return held
+    """Return the record."""
+    record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return record
 
 
-def outcomes_of(one: dict[str, Any]) -> dict[str, str]:
-    """Property -> outcome."""
-    return {v["property"]: v["outcome"] for v in one["verdicts"]}
+def outcomes_of(report: dict[str, Any]) -> dict[str, str]:
+    """Return the outcome of each property of a report."""
+    return {v["property"]: v["outcome"] for v in report["verdicts"]}
 
 
-def outcomes(found: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """Subject -> property -> outcome."""
-    return {one["subject"]: outcomes_of(one) for one in found["subjects"]}
+def outcomes(record: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the outcomes of each subject, by property."""
+    return {report["subject"]: outcomes_of(report) for report in record["subjects"]}

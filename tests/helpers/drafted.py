@@ -1,4 +1,4 @@
-"""Texts that any drafter, under any controller, lets the decode loop write: forked, and held to the target's law."""
+"""Texts of the decode loop with any drafter and controller: forked, and compared with the target."""
 
 from __future__ import annotations
 
@@ -60,10 +60,17 @@ def forked_runs(
     max_tokens: int,
     controller: Any = None,
 ) -> Iterator[tuple[Decoded, float]]:
-    """Every run of `decode_batch` with its probability: each draft drawn and each decision of the rule forks."""
+    """Return every run of `decode_batch` with its probability.
+
+    Each draft drawn and each decision of the rule forks.
+    """
 
     def program(fork: rational.Fork) -> Decoded:
+        """Decode once, with uniforms that fork."""
+
         class Rule:
+            """Tokenwise verification in Fractions, on uniforms that fork."""
+
             prepare = staticmethod(lambda p, q: tokenwise.prepare(exact(p), exact(q)))
             uniforms = staticmethod(tokenwise.uniforms)
 
@@ -71,13 +78,14 @@ def forked_runs(
             def verify(plan: Any, drafts: Any, u: Any) -> tuple[Any, ...]:
                 return tuple(w.astype(np.int64) for w in tokenwise.verify(plan, drafts, fork.uniforms(*u.shape)))
 
+        # The loop's own uniforms are not read.
         return decode_batch(
             target,
             None,
             [prompt],
             max_tokens=max_tokens,
             gamma=gamma,
-            uniforms=[lambda position, count: torch.zeros(count, dtype=torch.float64)],  # forked ones take their place
+            uniforms=[lambda position, count: torch.zeros(count, dtype=torch.float64)],
             warping=warping,
             rule=Rule,
             draw=lambda law, u: torch.tensor(pick(exact(law), fork.uniforms(*u.shape)).tolist()),
@@ -97,8 +105,9 @@ def forked_law(
     controller: Any = None,
 ) -> Law:
     """Law of the next TEXT tokens of `decode_batch`, summed over every run."""
+    # A block of gamma drafts happens only where gamma + 1 tokens are wanted.
     law: Law = {}
-    length = max(TEXT, gamma + 1)  # a block of gamma drafts happens only where gamma + 1 tokens are wanted
+    length = max(TEXT, gamma + 1)
     for run, weight in forked_runs(target, drafter, prompt, gamma, warping, length, controller):
         text = tuple(run.tokens[:TEXT])
         law[text] = law.get(text, 0.0) + weight
@@ -114,19 +123,19 @@ def law_error(
     controller: Any = None,
 ) -> float:
     """Largest difference of that law from the target's, by ancestral sampling from an uncached forward."""
-    found = forked_law(target, drafter, prompt, gamma, warping, controller)
-    assert abs(sum(found.values()) - 1) < 1e-12
+    law = forked_law(target, drafter, prompt, gamma, warping, controller)
+    assert abs(sum(law.values()) - 1) < 1e-12
     goal = text_law(lambda x: full_logits(target, torch.tensor(x)), prompt, target.vocab_size, warping)
-    return difference(found, goal)
+    return difference(law, goal)
 
 
 def greedy_texts(
     target: LanguageModel, drafter: Drafter | None, prompts: list[list[int]], gamma: int, **more: Any
 ) -> Any:
-    """What is written at temperature 0, in one batch; without a drafter by plain decoding."""
-    told: dict[str, Any] = {"max_tokens": 16, "uniforms": [keyed(3, i) for i in range(len(prompts))], **more}
+    """Return the texts written at temperature 0, in one batch; without a drafter by plain decoding."""
+    options: dict[str, Any] = {"max_tokens": 16, "uniforms": [keyed(3, i) for i in range(len(prompts))], **more}
     runs = decode_batch(
-        target, None, prompts, gamma=gamma if drafter else 0, warping=GREEDY, proposer=drafter, **told
+        target, None, prompts, gamma=gamma if drafter else 0, warping=GREEDY, proposer=drafter, **options
     )  # fmt: skip
     return [run.tokens for run in runs]
 
@@ -160,12 +169,12 @@ def measured_and_predicted(
 ) -> Tau:
     """Write texts with a drafter, and predict along each of them how many calls it took.
 
-    Given its text, the calls of a run have the renewal law: their differences from what is predicted have mean 0 and
-    are independent, so that a t interval holds.
+    Given its text, the calls of a run have the renewal law: their differences from what is
+    predicted have mean 0 and are independent, so that a t interval holds.
     """
     prompts = [[i % target.vocab_size, 1] for i in range(texts)]
-    told: dict[str, Any] = {"max_tokens": length, "uniforms": [keyed(gamma, i) for i in range(texts)]}
-    runs = decode_batch(target, None, prompts, gamma=gamma, proposer=drafter, **told)
+    options: dict[str, Any] = {"max_tokens": length, "uniforms": [keyed(gamma, i) for i in range(texts)]}
+    runs = decode_batch(target, None, prompts, gamma=gamma, proposer=drafter, **options)
     along = (predicted_by.along(target, at, r.tokens, gamma, Warping()) for at, r in zip(prompts, runs, strict=True))
     calls, predicted = np.array([len(run.blocks) for run in runs]), np.array([predict_along(a).blocks for a in along])
     half = stats.t.ppf(1 - 0.01 / 6 / 2, texts - 1) * (calls - predicted).std(ddof=1) * texts**0.5

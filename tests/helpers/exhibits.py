@@ -72,7 +72,8 @@ def transition(subject: Subject, plan: Plan, drafts: Array) -> Array:
     p, q, drafts = (np.broadcast_to(rows, (*shape, rows.shape[-1])) for rows in (p, q, drafts))
     out = np.full((*shape, vocab), Fraction(0))
     for place in np.ndindex(*shape):
-        # Drafts that q excludes are never drawn, and an exhibit may divide by 0 there: any law will do.
+        # Drafts that q excludes are never drawn, and an exhibit may divide by 0 there: any law will
+        # do.
         if not q[place][drafts[place]].all():
             out[place] = p[place]
             continue

@@ -25,7 +25,8 @@ def fake_model(
     dtype: torch.dtype = torch.bfloat16,
     qk_norm: bool = False,
 ) -> LanguageModel:
-    """A decoder of two query heads that share one head of keys."""
+    """Return a decoder of two query heads that share one head of keys."""
+    # One layer, which the model has several times.
     make = partial(torch.empty, dtype=dtype, device="cuda")
     heads, kv, ffn, size = 2, 1, 2 * hidden, hidden // 2
     norm = make(heads + kv, size) if qk_norm else None
@@ -42,6 +43,8 @@ def fake_model(
         None,
         norm,
     )
+
+    # The model.
     rope = make(context, 1, size), make(context, 1, size)
     weights = Weights(
         make(vocab, hidden), [layer] * layers, make(hidden), make(vocab, hidden), None, 1e-5, *rope, heads, kv

@@ -1,8 +1,8 @@
-"""Runs of pytest that share one start: a process has read its options and imported other packages, and forks.
+"""Runs of pytest that share one start: a process that has imported other packages forks for each.
 
 `python tests/helpers/forked.py` reads a line of JSON with ids of tests, again and again. It answers
-each line with another: the exit status of pytest on these tests of the default suite, and the end of
-what it printed. Each run is a process of its own that imports this project anew, so that a line
+each line with another: the exit status of pytest on these tests of the default suite, and the end
+of what it printed. Each run is a process of its own that imports this project anew, so that a line
 that has changed since the run before counts.
 """
 
@@ -33,7 +33,8 @@ HEAVY = (
 OPTIONS = ["-q", "-x", "-s", "-n0", "-m", "not slow", "-p", "no:cacheprovider"]
 # Characters of the output that an answer repeats.
 SHOWN = 2000
-# Seconds after which a run is ended, by a signal: a wrong line may loop, or let through what takes hours.
+# Seconds after which a run is ended, by a signal: a wrong line may loop, or let through what takes
+# hours.
 LIMIT = 300
 
 
@@ -42,10 +43,13 @@ class Forks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> int | None:
-        """Return 0 after the last line; None in a new process, where pytest goes on with the tests of one line."""
+        """Return 0 after the last line; None in a new process, where pytest runs the tests of a line."""
+        # Import what every run needs.
         for name in HEAVY:
             with suppress(ImportError):
                 import_module(name)
+
+        # The child prints into a file; the parent waits, and answers with the file's end.
         for line in sys.stdin:
             with tempfile.TemporaryFile() as output:
                 child = os.fork()

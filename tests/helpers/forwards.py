@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# Whatever computes ends in one of these: decoding, scoring (`laws`), calibration, cycles of fixed shapes and of trees.
+# Whatever computes ends in one of these: decoding, scoring (`laws`), calibration, cycles of fixed
+# shapes and of trees.
 PLACES = (
     "real.models.cache.Cache.forward", "real.models.llama.forward", "real.train.corpus.train_tokenizer",
     "real.train.states._compute_batches", "real.train.loop.descend",

@@ -38,7 +38,7 @@ Case = tuple[str, Callable[[], Any], tuple[str, ...], bool]  # its name, the cal
 
 
 def bad_arguments() -> dict[str, Any]:
-    """What no argument should be, or not every argument, by how it is written."""
+    """Return values that no argument, or not every argument, may have, by how they are written."""
     loop: list[Any] = []
     loop.append(loop)
     return {
@@ -75,7 +75,7 @@ def cases(function: Callable[..., Any], good: Mapping[str, Any]) -> Iterator[Cas
 
 
 def complaint(call: Callable[[], Any], allowed: tuple[str, ...], nan_allowed: bool) -> str:
-    """What is wrong with a call, or nothing."""
+    """Return the complaint about a call, "" if it has none."""
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", category=DeprecationWarning, module="array_api_compat")
@@ -94,7 +94,7 @@ def complaint(call: Callable[[], Any], allowed: tuple[str, ...], nan_allowed: bo
 
 
 def has_nan(value: Any, depth: int = 4) -> bool:
-    """Whether a number inside is NaN."""
+    """True if a number inside is NaN."""
     if isinstance(value, (float, np.floating)):
         return bool(value != value)
     if isinstance(value, np.ndarray):
@@ -119,44 +119,44 @@ def _place(error: BaseException) -> str:
     return place
 
 
-def judged(found: list[Case], seconds: float = SECONDS, memory: int = MEMORY) -> dict[str, str]:
-    """Every case in a forked process, which is replaced when it dies; the complaint of each that has one."""
+def judged(cases: list[Case], seconds: float = SECONDS, memory: int = MEMORY) -> dict[str, str]:
+    """Run every case in a forked process, which is replaced when it dies; return complaints by case."""
     complaints: dict[str, str] = {}
     at = 0
-    while at < len(found):
+    while at < len(cases):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reader)
-            _work(found, at, writer, seconds, memory)
+            _work(cases, at, writer, seconds, memory)
         os.close(writer)
         with os.fdopen(reader) as lines:
             for line in lines:
                 at, text = json.loads(line)
                 if text:
-                    complaints[found[at][0]] = text
+                    complaints[cases[at][0]] = text
                 at += 1
         _, status = os.waitpid(child, 0)
-        if at < len(found):  # it died in this case, which said nothing
+        if at < len(cases):  # it died in this case, which said nothing
             code = os.waitstatus_to_exitcode(status)
             reason = (
                 f"takes more than {seconds:g} s" if code in (-signal.SIGPROF, -signal.SIGALRM) else "ends its process"
             )
-            complaints[found[at][0]] = f"{reason} ({code})"
+            complaints[cases[at][0]] = f"{reason} ({code})"
             at += 1
     return complaints
 
 
-def _work(found: list[Case], start: int, writer: int, seconds: float, memory: int) -> None:
+def _work(cases: list[Case], start: int, writer: int, seconds: float, memory: int) -> None:
     """The forked process: it never returns."""
     os.chdir(tempfile.mkdtemp())  # a bad argument may be taken for the name of a file to write
     for stream in (sys.stdout, sys.stderr):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno() if hasattr(stream, "fileno") else 1)
     try:
         if start:
-            found[0][1]()  # loads what the call needs, before anything is measured
+            cases[0][1]()  # loads what the call needs, before anything is measured
         limited = False
-        for i, (_, call, allowed, nan_allowed) in enumerate(found[start:], start):
+        for i, (_, call, allowed, nan_allowed) in enumerate(cases[start:], start):
             if i and not limited:
                 with open("/proc/self/statm") as file:
                     size = int(file.read().split()[0]) * resource.getpagesize()
@@ -201,7 +201,7 @@ def command_cases(program: str, name: str, good: list[str]) -> Iterator[Case]:
 
 
 def ended(words: list[str], good: bool = False) -> None:
-    """A command, which ends with a status that `specsim.commands.errors` documents and no traceback, or at a forward.
+    """Run a command; it must end with a status that `specsim.commands.errors` documents, or at a forward.
 
     With the status of bad input it says one line, unless the words themselves cannot be read: then the usage stands
     before it. Good words do not end so, unless a package is missing.
@@ -210,24 +210,24 @@ def ended(words: list[str], good: bool = False) -> None:
 
     sys.argv = words
     os.chdir(tempfile.mkdtemp())  # a bad word may be taken for the name of a file to write
-    said = io.StringIO()
+    output = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(output):
             errors.run(PROGRAMS[words[0]])
     except Forward:
         pass
     except SystemExit as stop:
-        lines = [line for line in said.getvalue().splitlines() if not line.startswith("loading ")]
-        must_work = good and "error: this needs" not in said.getvalue()
+        lines = [line for line in output.getvalue().splitlines() if not line.startswith("loading ")]
+        must_work = good and "error: this needs" not in output.getvalue()
         bad = conform.BAD_INPUT if words[1] == "conform" else errors.BAD
         if stop.code not in ((0, 1) if must_work else (0, 1, 2, bad)):
-            raise AssertionError(f"status {stop.code}: {said.getvalue()[:100]!r}") from None
+            raise AssertionError(f"status {stop.code}: {output.getvalue()[:100]!r}") from None
         if stop.code == bad and len(lines) != 1 and not lines[0].startswith("Usage: "):
-            raise AssertionError(f"{len(lines)} lines: {said.getvalue()[:200]!r}") from None
+            raise AssertionError(f"{len(lines)} lines: {output.getvalue()[:200]!r}") from None
 
 
 def until_forward(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which answers nothing where it would compute."""
+    """Return the function, made to return None where it would compute."""
 
     @wraps(function)
     def stopped(*args: Any, **kwargs: Any) -> Any:
@@ -238,16 +238,16 @@ def until_forward(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def swept(what: str) -> dict[str, tuple[str, str, list[str]]]:
-    """The commands that a sweep is about: program, name and good words of each."""
-    own = {name: ("specsim", name, words) for name, words in good_calls.COMMANDS.items()}
+    """Return the commands of a sweep: program, name and good words of each."""
+    of_specsim = {name: ("specsim", name, words) for name, words in good_calls.COMMANDS.items()}
     split = {f"real {name}": shlex.split(line) for name, line in good_calls.REAL.items()}
     of_real = {name: ("specsim-real", words[0], words[1:]) for name, words in split.items()}
     if what == "options":
-        return {name: own[name] for name in ("plan", "simulate")}
+        return {name: of_specsim[name] for name in ("plan", "simulate")}
     if what == "real options":
         return of_real
     name = what.removeprefix("command ")
-    return {name: (own | of_real)[name]} if what.startswith("command ") else {}
+    return {name: (of_specsim | of_real)[name]} if what.startswith("command ") else {}
 
 
 class NotInstalled:

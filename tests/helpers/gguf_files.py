@@ -34,7 +34,11 @@ def made(path: Path, name: str = "llama", kind: str = "F32", **metadata: Any) ->
 def write_gguf(
     path: Path, model: Any, tokenizer: Path | None, kind: str = "F32", *, head: str = "", **metadata: Any
 ) -> Path:
-    """Write a model and the tokenizer of a folder; matrices in a type whose blocks fit their rows, vectors in F32."""
+    """Write a model and the tokenizer of a folder.
+
+    Matrices are of the type `kind`, whose blocks must fit their rows; vectors are F32.
+    """
+    # The metadata: sizes, tokenizer, and what the test adds.
     config = model.config
     architecture = next(name for name, title in NAMES.items() if type(model).__name__ == title)
     writer = GGUFWriter(path, architecture)
@@ -53,6 +57,7 @@ def write_gguf(
     for name, value in metadata.items():
         writer.add_string(name.replace("__", "."), value)
 
+    # The tensors. A llama's queries and keys are permuted, and a tied head is not written.
     for name, weight in model.state_dict().items():
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
@@ -70,6 +75,7 @@ def write_gguf(
 
 
 def _add_tokenizer(writer: GGUFWriter, tokenizer: dict[str, Any]) -> None:
+    """Add a tokenizer to the metadata: tokens, their types, merges, and the tokens of ends."""
     vocab = tokenizer["model"]["vocab"]
     special = {token["content"] for token in tokenizer["added_tokens"]}
     tokens = sorted(vocab, key=vocab.get)
@@ -84,6 +90,7 @@ def _add_tokenizer(writer: GGUFWriter, tokenizer: dict[str, Any]) -> None:
 
 
 def _add_tensor(writer: GGUFWriter, name: str, values: np.ndarray, kind: str) -> None:
+    """Add a tensor: a matrix quantised as `kind` says, a vector in F32."""
     if values.ndim < 2 or kind == "F32":
         writer.add_tensor(name, values)
         return
@@ -92,7 +99,7 @@ def _add_tensor(writer: GGUFWriter, name: str, values: np.ndarray, kind: str) ->
 
 
 def _gguf_name(name: str) -> str:
-    """GGUF's name of one of Hugging Face's tensors."""
+    """Return GGUF's name of one of Hugging Face's tensors."""
     outside = {f"{ours}.weight": f"{theirs}.weight" for theirs, ours in OUTSIDE.items()}
     if name in outside:
         return outside[name]
@@ -105,6 +112,6 @@ def _gguf_name(name: str) -> str:
 
 
 def _side_by_side(values: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of queries or keys with the two numbers that rotate together side by side."""
+    """Return rows of queries or keys with the two numbers that rotate together side by side."""
     halves = values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:])
     return halves.swapaxes(1, 2).reshape(values.shape)

@@ -79,12 +79,12 @@ IN_RANGE = ("4096", "10000", "2**16", "10**9")
 
 
 def law_of_three(text: tuple[int, ...]) -> Any:
-    """A model whose law does not depend on the text."""
+    """Return the law of a model over three tokens, the same after every text."""
     return np.array([0.5, 0.3, 0.2])
 
 
 def law_of_coin(text: tuple[int, ...]) -> Any:
-    """The same, of two tokens."""
+    """Return the law of a model over two tokens, the same after every text."""
     return np.array([0.5, 0.5])
 
 
@@ -118,7 +118,7 @@ def calls() -> dict[str, dict[str, Any]]:
     time = latency.constant(0.1)
     drawn = trees.draw_tree(law_of_coin, trees.k_ary((2, 1)), np.array([0.5, 0.5, 0.95, 0.5])).tree
     models = {"target": COIN, "draft": BIASED}
-    one = {"alpha": 0.8, "gamma": 3, "cost_ratio": 0.1}
+    length_and_costs = {"alpha": 0.8, "gamma": 3, "cost_ratio": 0.1}
     shape = {"parents": [-1, -1, 0]}
     step = specsim.gaussian_step([0.0, 0.0], [0.6, 0.8], 1.0)
     drafted: dict[str, Any] = {"step": step, "x": [0.5, 0.5], "u": 0.5}
@@ -154,7 +154,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "dense_law": {"law": specsim.top_k_law([0, 3], [0.75, 0.25], 5)},
         "draft_then_verify": {"alpha": [0.9, 0.5], "cost_ratio": 0.1},
         "draw_tree": {"model": law_of_three, "parents": [-1, -1, 0], "u": np.array([0.6, 0.9, 0.1])},
-        "dsi": one,
+        "dsi": length_and_costs,
         "eagle2_tree": {"model": law_of_three, "top_k": 2, "depth": 2, "nodes": 4},
         "early_exit": {"alpha": 0.7, "gamma": 3, "shared": 0.1},
         "estimate_hazards": {"accepted": [0, 1, 2, 1], "drafted": [2, 2, 2, 1]},
@@ -192,7 +192,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "output_law": {"p": P, "q": Q, "rule": "rejection"},
         "path_bound": {**models, "num_paths": 2, "gamma": 2},
         "path_optimum": {**models, "num_paths": 2, "gamma": 1},
-        "pearl": one,
+        "pearl": length_and_costs,
         "plan": {"latency": time, "acceptance": 0.7, "max_gamma": 4},
         "pool_texts": {"kept": [[9, 5], [7, 2]], "tried": [[10, 9], [10, 7]]},
         "predict": {"latency": time, "acceptance": 0.7, "gamma": 4},
@@ -206,7 +206,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "simulate": {**models, "rule": "block", "gamma": 2, "blocks": 100, "sequences": 8},
         "speed_of_light": {"target": law_of_three, "nodes": 3},
         "speedup": {"alpha": 0.8, "gamma": 5, "cost_ratio": 0.05},
-        "ssd": {**one, "hits": 0.9},
+        "ssd": {**length_and_costs, "hits": 0.9},
         "stationary": {"model": specsim.markov([[0.5, 0.5], [1.0, 0.0]])},
         "stationary_tau": {**models, "rule": "tokenwise", "gamma": 2},
         "survival_hazards": {"survival": [0.8, 0.4, 0.1]},
@@ -273,7 +273,7 @@ def calls() -> dict[str, dict[str, Any]]:
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
         "specsim.checks": of_checks, "real.decode.capture": {
-            one: {"function": lambda *w: None, "make_arguments": tuple} for one in ("check_capture", "count_kernels")},
+            name: {"function": lambda *w: None, "make_arguments": tuple} for name in ("check_capture", "count_kernels")},
         "specsim.verify.coupled": {
             "emit": {**coupled, "u": P}, "acceptance": coupled, "coupled_rule": {"rule": "race", "num_drafts": 1}},
         "specsim.control": of_control, "specsim.conform": good_judgements.CALLS,
@@ -283,15 +283,15 @@ def calls() -> dict[str, dict[str, Any]]:
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """Every public function by its full name; one that two packages share stands under the first."""
-    found: dict[str, Callable[..., Any]] = {}
+    """Return every public function by its full name, under the first package that has it."""
+    by_name: dict[str, Callable[..., Any]] = {}
     for package in PACKAGES:
         module = importlib.import_module(package)
         for name in module.__all__:
             symbol = getattr(module, name)
-            if inspect.isfunction(symbol) and symbol not in found.values():
-                found[f"{package}.{name}"] = symbol
-    return found
+            if inspect.isfunction(symbol) and symbol not in by_name.values():
+                by_name[f"{package}.{name}"] = symbol
+    return by_name
 
 
 def asked_to_last(name: str, case: str) -> bool:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from specsim import warp
 
 Array = Any
-# rounded: logits that differ while their masses do not are ordered by logit there, by mass here
+# Rounded: logits that differ while their masses do not are ordered by logit in transformers, by
+# mass here.
 LOGIT = st.one_of(
     st.floats(-20, 20).map(lambda v: round(v, 6)), st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.just(-np.inf)
 )
@@ -27,7 +28,7 @@ SETTINGS = st.fixed_dictionaries(
 
 
 class Context(NamedTuple):
-    """What bias and penalty need beside the logits."""
+    """The tokens seen, the penalty and the bias, which processors need beside the logits."""
 
     ids: list[int]
     penalty: float
@@ -46,8 +47,11 @@ EMPTY = Context([], 1.0, {})
 def by_transformers(
     logits: Array, temperature: float, top_k: int, top_p: float, min_p: float, context: Context = EMPTY
 ) -> Array:
+    """Return the law (V,) that transformers' own processors make of logits (V,)."""
     torch = pytest.importorskip("torch")
     process = pytest.importorskip("transformers.generation.logits_process")
+
+    # Bias and penalty, then temperature and filters, in the order of transformers.
     scores = torch.from_numpy(logits)[None]
     ids = torch.tensor([context.ids], dtype=torch.int64)
     if context.bias:
@@ -65,7 +69,7 @@ def by_transformers(
 def on_a_boundary(
     logits: Array, temperature: float, top_k: int, top_p: float, min_p: float, slack: float = 1e-12
 ) -> bool:
-    """Whether rounding alone decides if a token survives: its mass meets top_p or min_p to `slack`."""
+    """True if rounding alone decides whether a token survives: its mass meets top_p or min_p to `slack`."""
     before = warp(logits, temperature=temperature, top_k=top_k)
     after = warp(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     nucleus = top_p < 1 and np.abs(np.cumsum(np.sort(before)) - (1 - top_p)).min() < slack

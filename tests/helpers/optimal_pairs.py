@@ -23,11 +23,13 @@ def own_law(p: Array, q: Array, num_drafts: int, grid: float | None = None) -> t
     up_to = label.cumsum()
     winner = (joint * mean_slope(up_to - label, up_to, Draws(num_drafts, 0, num_drafts))).sum(axis=1)
     w = optimal.winners(plan)
-    kept = winner * accept_probability(p, w, np.arange(len(p)))
-    return w, winner, kept, kept + (winner - kept).sum() * residual(p, w)
+    accepted = winner * accept_probability(p, w, np.arange(len(p)))
+    return w, winner, accepted, accepted + (winner - accepted).sum() * residual(p, w)
 
 
 def float_pair(rng: np.random.Generator, vocab: int, kind: str) -> tuple[Array, Array]:
+    """Return two random laws (V,) of one of KINDS."""
+    # Laws without zeros, changed as the kind says; a law without any mass gets one token.
     p, q = rng.dirichlet(np.full(vocab, rng.choice([0.05, 0.3, 1, 5])), 2) + 1e-300
     if kind == "equal ratios":
         q = p * rng.choice([0.5, 1, 2], vocab)
@@ -49,15 +51,21 @@ KINDS = ("dense", "zeros", "disjoint", "equal ratios", "nearly equal", "wild sca
 
 
 def run(plan: Any, x: Array, fork: rational.Fork) -> int:
+    """Return the token that the optimal rule emits for drafts x, with uniforms that fork."""
     return int(optimal.verify(plan, x, fork.uniforms(optimal.uniforms(len(x)))))
 
 
 def long_pair(kind: str, vocab: int) -> tuple[Array, Array]:
+    """Return two laws over a whole vocabulary.
+
+    "zipf" is the pair of section 12 of docs/theory/verification.md. Others are softmaxes of
+    correlated normal logits, each cut to its largest half if "top".
+    """
     rng = np.random.default_rng(vocab)
-    if kind == "zipf":  # theory/verification.md section 12
+    if kind == "zipf":
         i = np.arange(1, vocab + 1, dtype=np.float64)
         p, q = i**-1.2, i**-1.0
-    else:  # softmax of correlated normal logits, each cut to its largest half if "top"
+    else:
         logits = 3 * rng.standard_normal(vocab)
         p, q = (np.exp(logits + 0.5 * rng.standard_normal(vocab)) for _ in range(2))
         if kind == "top":

@@ -1,4 +1,4 @@
-"""What the program extracted from the machine proofs is asked, and whether a rule's law is its answer."""
+"""Questions to the program extracted from the machine proofs, and comparisons with its answers."""
 
 from __future__ import annotations
 
@@ -106,11 +106,15 @@ def siblings(draw: Any, q: Any, scheme: str, k: int) -> tuple[int, ...]:
     if scheme == "greedy":
         top, last = discover.find("draft", "greedy").split(q, k)
         return (*map(int, top), token(last))
-    found: list[int] = []
+    drafts_so_far: list[int] = []
     for _ in range(k):
-        found.append(token(q))
-        q = discover.find("draft", scheme).without(q, np.array(found[-1])) if scheme == "without_replacement" else q
-    return tuple(found)
+        drafts_so_far.append(token(q))
+        q = (
+            discover.find("draft", scheme).without(q, np.array(drafts_so_far[-1]))
+            if scheme == "without_replacement"
+            else q
+        )
+    return tuple(drafts_so_far)
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""What is wrong with a rendered figure, in words; nothing if it can be read."""
+"""Faults of a rendered figure, in words."""
 
 from __future__ import annotations
 
@@ -10,57 +10,61 @@ from matplotlib.text import Text
 
 
 def faults(figure: Any, whole: bool = True) -> list[str]:
-    """Unlabelled colour bars, ticks between whole numbers, legends over data, cut text and marks, and not 150 dpi."""
+    """Return the faults of a figure, none if it can be read.
+
+    They are colour bars without labels, missing titles, ticks between whole numbers, legends over
+    data, cut text and marks, and a resolution other than 150 dpi.
+    """
     figure.canvas.draw()
     panels = [axes for axes in figure.axes if not hasattr(axes, "_colorbar") and axes.get_visible()]
-    found = [] if figure.dpi == 150 else [f"{figure.dpi} dpi"]
+    words = [] if figure.dpi == 150 else [f"{figure.dpi} dpi"]
     bars = [axes for axes in figure.axes if hasattr(axes, "_colorbar")]
-    found += ["a colour bar without a label" for bar in bars if not (bar.get_ylabel() or bar.get_xlabel())]
+    words += ["a colour bar without a label" for bar in bars if not (bar.get_ylabel() or bar.get_xlabel())]
     for axes in panels:
-        found += [f"no title: {axes}"] if not (axes.get_title() or figure.get_suptitle()) else []
+        words += [f"no title: {axes}"] if not (axes.get_title() or figure.get_suptitle()) else []
         if whole and axes.get_xscale() == "linear":
-            found += [f"tick at {tick:g}" for tick in axes.get_xticks() if tick % 1]
-        found += covered(axes) + cut(axes)
-    return found + clipped(figure)
+            words += [f"tick at {tick:g}" for tick in axes.get_xticks() if tick % 1]
+        words += covered(axes) + cut(axes)
+    return words + clipped(figure)
 
 
 def covered(axes: Any) -> list[str]:
-    """Lines and dots under the legend."""
+    """Return lines and dots under the legend."""
     legend = axes.get_legend()
     if legend is None:
         return []
     box = legend.get_window_extent()
-    found = [
+    words = [
         f"legend over {line.get_label()}"
         for line in axes.lines
         if line.get_transform().transform_path(line.get_path()).intersects_bbox(box, filled=False)
     ]
     for dots in axes.collections:
         at = dots.get_offset_transform().transform(np.atleast_2d(dots.get_offsets()))
-        found += ["legend over dots"] if any(box.contains(x, y) for x, y in at) and hasattr(dots, "get_sizes") else []
-    return found
+        words += ["legend over dots"] if any(box.contains(x, y) for x, y in at) and hasattr(dots, "get_sizes") else []
+    return words
 
 
 def cut(axes: Any) -> list[str]:
-    """Dots, and ends of error bars, that the edge of the axes cuts off; a line may leave the picture."""
-    found = []
+    """Return dots, and ends of error bars, that the edge of the axes cuts; lines may leave the picture."""
+    words = []
     for line in axes.lines:
         if line.get_clip_on() and line.get_marker() not in ("None", "none", "", " ", None):
             at, size = line.get_transform().transform(line.get_xydata()), line.get_markersize()
-            found += [f"cut: a dot of {line.get_label()}"] if sticks_out(axes, at, size) else []
+            words += [f"cut: a dot of {line.get_label()}"] if sticks_out(axes, at, size) else []
     for marks in axes.collections:
         if isinstance(marks, LineCollection) and marks.get_clip_on():
             ends = [marks.get_transform().transform(segment) for segment in marks.get_segments() if len(segment)]
-            found += ["cut: an error bar"] if ends and sticks_out(axes, np.concatenate(ends), 0) else []
+            words += ["cut: an error bar"] if ends and sticks_out(axes, np.concatenate(ends), 0) else []
         elif isinstance(marks, PathCollection) and marks.get_clip_on():
             at = marks.get_offset_transform().transform(np.atleast_2d(marks.get_offsets()))
             size = float(np.sqrt(marks.get_sizes()).max())
-            found += [f"cut: a dot of {marks.get_label()}"] if sticks_out(axes, at, size) else []
-    return found
+            words += [f"cut: a dot of {marks.get_label()}"] if sticks_out(axes, at, size) else []
+    return words
 
 
 def sticks_out(axes: Any, at: Any, size: float) -> bool:
-    """Whether more than a quarter of a dot of so many points, or a pixel, lies outside the axes, at one of (n, 2)."""
+    """True if one of the dots at (n, 2) lies outside the axes by more than a quarter, or a pixel."""
     box, at = axes.get_window_extent(), np.asarray(at, dtype=float)
     at = at[np.isfinite(at).all(axis=1)]
     spare = 1 - size * axes.figure.dpi / 72 / 4
@@ -69,12 +73,12 @@ def sticks_out(axes: Any, at: Any, size: float) -> bool:
 
 
 def clipped(figure: Any) -> list[str]:
-    """Texts that reach over the edge of the figure."""
-    found = []
+    """Return texts that reach over the edge of the figure."""
+    words = []
     for text in figure.findobj(Text):
         if text.get_visible() and text.get_text().strip():
             box, edge = text.get_window_extent(), figure.bbox
             inside = box.x0 >= edge.x0 - 1 and box.y0 >= edge.y0 - 1 and box.x1 <= edge.x1 + 1 and box.y1 <= edge.y1 + 1
             tick = any(text in [*a.get_xticklabels(), *a.get_yticklabels()] for a in figure.axes)
-            found += [f"clipped: {text.get_text()!r}"] if not inside and not tick else []
-    return found
+            words += [f"clipped: {text.get_text()!r}"] if not inside and not tick else []
+    return words

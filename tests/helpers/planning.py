@@ -1,4 +1,4 @@
-"""What the tests of `specsim plan` share: pairs, their times, a log, and the command run in this process."""
+"""Helpers of the tests of `specsim plan`: pairs, their times, a log, and the command."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ COUNTS = [210, 190, 150, 130, 320]
 
 
 def run(words: str, code: int = 0) -> str:
-    found = CliRunner().invoke(app, ["plan", *shlex.split(words)])
-    assert found.exit_code == code, found.output
-    return found.stdout if code == 0 else found.stderr
+    """Run the command in this process; return its output, or its errors if it is to fail."""
+    outcome = CliRunner().invoke(app, ["plan", *shlex.split(words)])
+    assert outcome.exit_code == code, outcome.output
+    return outcome.stdout if code == 0 else outcome.stderr
 
 
 def as_json(words: str) -> dict[str, Any]:
-    """What --json prints, but for the second at which it did: two answers compare as equal."""
+    """Return what --json prints without the date, so that two answers are equal."""
     answer = json.loads(run(f"{words} --json"))
     del answer["provenance"]["date"]
     return answer
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write rows as CSV; return the path."""
     text = io.StringIO()
     table = csv.DictWriter(text, rows[0])
     table.writeheader()
@@ -44,7 +46,7 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def texts(rng: np.random.Generator, lengths: list[int]) -> dict[str, np.ndarray]:
-    """Laws that are good and poor by turns, and tokens drawn from the target."""
+    """Return laws of texts whose draft is good and poor by turns, and tokens drawn from the target."""
     n = sum(lengths)
     p = rng.dirichlet(np.full(4, 0.5), n)
     poor = (np.arange(n) // 12 % 2)[:, None]

@@ -1,8 +1,9 @@
-"""Arithmetic of Fractions on Python 3.11 at the speed it has from 3.12 on: a third of the time of exact tests is saved.
+"""Arithmetic of Fractions on Python 3.11 at the speed it has from 3.12 on.
 
-What both parts of a sum or product share is divided out before, by Knuth (volume 2, 4.5.1), so that the result is in
-lowest terms as it stands. Other operands (floats, NumPy's integers, bool) go the way they always went. One Python call
-an operation: each function is the method itself, made around the one that it replaces.
+It saves a third of the time of exact tests. What both parts of a sum or product share is divided
+out before, by Knuth (volume 2, 4.5.1), so that the result is in lowest terms as it stands. Other
+operands (floats, NumPy's integers, bool) go the way they always went. One Python call an operation:
+each function is the method itself, made around the one that it replaces.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ new: Callable[[type], Any] = object.__new__
 
 
 def added(plain: Operation, sign: int = 1) -> Operation:
-    """a + b, or a - b."""
+    """Return the operation a + b, or a - b."""
 
     def operation(a: Any, b: Any) -> Any:
+        """Add by the common divisor of the denominators."""
+        # Two Fractions; of coprime denominators the sum is in lowest terms.
         kind, made = type(b), new(Fraction)
         if kind is Fraction:
             d, e, m = a._denominator, b._denominator, sign * b._numerator
@@ -42,9 +45,10 @@ def added(plain: Operation, sign: int = 1) -> Operation:
 
 
 def multiplied(plain: Operation) -> Operation:
-    """a b."""
+    """Return the operation a b."""
 
     def operation(a: Any, b: Any) -> Any:
+        """Multiply after dividing out common factors."""
         kind = type(b)
         if kind is Fraction:
             n, d, m, e = a._numerator, a._denominator, b._numerator, b._denominator
@@ -60,9 +64,11 @@ def multiplied(plain: Operation) -> Operation:
 
 
 def divided(plain: Operation) -> Operation:
-    """a / b."""
+    """Return the operation a / b."""
 
     def operation(a: Any, b: Any) -> Any:
+        """Divide after dividing out common factors."""
+        # The plain method refuses 0, and knows where signs go.
         kind = type(b)
         if kind is Fraction:
             m, e = b._numerator, b._denominator
@@ -71,7 +77,7 @@ def divided(plain: Operation) -> Operation:
         else:
             return plain(a, b)
         if m <= 0:
-            return plain(a, b)  # which knows how to refuse, and where signs go
+            return plain(a, b)
         first, second, made = gcd(a._numerator, m), gcd(e, a._denominator), new(Fraction)
         made._numerator = (a._numerator // first) * (e // second)
         made._denominator = (a._denominator // second) * (m // first)
@@ -81,7 +87,7 @@ def divided(plain: Operation) -> Operation:
 
 
 def reflected(plain: Operation, quick: Operation) -> Operation:
-    """a + b and so on where a is an int; Python hands b first."""
+    """Return an operation on an int a and a Fraction b; Python passes b first."""
 
     def operation(b: Any, a: Any) -> Any:
         if type(a) is not int:
@@ -94,7 +100,7 @@ def reflected(plain: Operation, quick: Operation) -> Operation:
 
 
 def ordered(plain: Operation, compare: Operation) -> Operation:
-    """a < b and so on."""
+    """Return a comparison such as a < b."""
 
     def operation(a: Any, b: Any) -> Any:
         kind = type(b)
@@ -106,7 +112,7 @@ def ordered(plain: Operation, compare: Operation) -> Operation:
 
 
 def equal(plain: Operation) -> Operation:
-    """a == b."""
+    """Return the comparison a == b."""
 
     def operation(a: Any, b: Any) -> Any:
         kind = type(b)
@@ -118,7 +124,7 @@ def equal(plain: Operation) -> Operation:
 
 
 def methods() -> dict[str, Operation]:
-    """By name, around those that Fraction has now."""
+    """Return the methods by name, around those that Fraction has now."""
     has = vars(Fraction)
     made = {
         "__eq__": equal(has["__eq__"]),

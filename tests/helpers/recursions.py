@@ -1,4 +1,4 @@
-"""Tokens kept by tree rules and block verification, by recursions over texts written from the theory."""
+"""Tokens accepted by tree rules and block verification, by recursions written from the theory."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ RECURSIVE = [(name, s) for name in VERIFIERS for s in TREE[name].CHILDREN if s !
 
 
 def siblings(scheme: str, q: Array, count: int) -> Iterator[tuple[list[int], Any]]:
-    """What can be drawn after a text, with its probability."""
+    """Yield the tuples of siblings that can be drawn after a text, with their probabilities."""
     if scheme == "deterministic":
         order = sorted(range(len(q)), key=lambda y: -q[y])[:count]
         yield [y for y in order if q[y]], 1
@@ -137,12 +137,15 @@ def capped_recursion(target: Any, draft: Callable[[Text], Array], gamma: int) ->
 
 def highest(target: Any, draft: Any, count: int, gamma: int) -> Callable[[Text], Array]:
     """The law of the highest of K paths, counted over all K-tuples of paths (verification.md 5.3, GBV)."""
+    # The law of whole paths, and the order by which the highest is chosen.
     vocab, mass = len(target[()]), {x: m for x, m in target_law(draft, gamma).items() if m}
 
     def rank(x: Text) -> list[Any]:
+        """The ratios p/q along a path, ties by token."""
         laws = [(target[x[:i]][y], draft[x[:i]][y]) for i, y in enumerate(x)]
         return [(p / q, y) for (p, q), y in zip(laws, x, strict=True)]
 
+    # The probability that the highest path begins with each text.
     law: dict[Text, Fraction] = {}
     for tuple_of in itertools.product(mass, repeat=count):
         top, chance = max(tuple_of, key=rank), Fraction(1)
@@ -151,9 +154,10 @@ def highest(target: Any, draft: Any, count: int, gamma: int) -> Callable[[Text],
         for i in range(gamma + 1):
             law[top[:i]] = law.get(top[:i], Fraction(0)) + chance
 
-    def given(text: Text) -> Array:
+    def rows(text: Text) -> Array:
+        """The next-token law of the highest path; the draft's after texts that it never begins with."""
         if not law.get(text):
-            return draft[text]  # never reached
+            return draft[text]
         return np.array([law.get((*text, y), Fraction(0)) / law[text] for y in range(vocab)])
 
-    return given
+    return rows

@@ -1,4 +1,4 @@
-"""What the page of a rule or a draft scheme must say, whether it is Markdown or HTML."""
+"""Checks of the page of a rule or a draft scheme, in Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ PROOFS = Path(__file__).parents[2] / "proofs"
 
 
 def text_of(page: str) -> str:
-    """What is read on a page: without tags, marks of code and escapes."""
+    """Return the text of a page, without tags, marks of code and escapes."""
     return " ".join(
         html.unescape(re.sub(r"(?<!\\)</?[a-zA-Z][^<>]*>", " ", page)).replace("`", "").replace("\\", "").split()
     )
 
 
 def lacking(page: str, family: str, name: str, findings: list[list[str]], pictured: bool) -> Iterator[str]:
-    """What is not on a page: theorem with its note, names in Coq, paper, picture, and each check with its result."""
+    """Yield what a page lacks.
+
+    It needs the theorem with its note, names in Coq, the paper, the picture, and each check with
+    its result.
+    """
+    # What the rule does.
     text = text_of(page)
     first = {"control": "Decision", "objective": "Value"}.get(family, "Law")
     if "What it does" not in text or not re.search(rf"\b{first}\b", text):
         yield "what it does"
+
+    # Theorem, proofs and papers.
     if family != "draft":
         rule = discover.facts(discover.find(family, name))
         note = next(PROOFS.glob(f"{rule.theorem}_*.md"), None)
@@ -39,6 +46,8 @@ def lacking(page: str, family: str, name: str, findings: list[list[str]], pictur
         yield from (f"paper {number}" for number in papers if f"https://arxiv.org/abs/{number}" not in page)
         if not papers and text_of(rule.paper) not in text:
             yield f"paper {rule.paper}"
+
+    # Picture and checks.
     if pictured != bool(re.search(rf"{family}_{name}\d*\.svg", page)):
         yield "picture"
     if not findings:

@@ -12,8 +12,8 @@ Array = Any
 
 def ordered_trees(nodes: int) -> list[list[int]]:
     """Every shape of up to `nodes` nodes, each in one numbering (a node's parent is on the path to the node before)."""
-    found: list[list[int]] = [[]]
-    shapes = found
+    all_shapes: list[list[int]] = [[]]
+    shapes = all_shapes
     for node in range(nodes):
         longer = []
         for parents in shapes:
@@ -22,8 +22,8 @@ def ordered_trees(nodes: int) -> list[list[int]]:
                 spine.append(at)
                 at = parents[at]
             longer += [[*parents, parent] for parent in spine]
-        found, shapes = found + longer, longer
-    return found
+        all_shapes, shapes = all_shapes + longer, longer
+    return all_shapes
 
 
 def fractions(rng: np.random.Generator, count: int) -> Array:

@@ -1,4 +1,4 @@
-"""Every drafter of `real.draft` for a tiny target: what holds of all of them is tried on these."""
+"""Every drafter of `real.draft` for a tiny target, for tests of what holds for all of them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,32 @@ from specsim.base.arrays import pick
 
 
 def _lm(target: LanguageModel) -> Drafter:
+    """Return a random draft model as a drafter."""
     return lm.drafter(from_hf(tiny_llama(target.vocab_size, seed=7, dtype=target.dtype)))
 
 
 def table(target: LanguageModel, texts: int = 2, length: int = 12) -> ngram.Table:
-    """What some trajectories of the target leave behind."""
-    found = ngram.EMPTY
+    """Return the table of n-grams that some texts of the target leave."""
+    memory = ngram.EMPTY
     for k in range(texts):
         text = [(3 * k + i * i) % target.vocab_size for i in range(length)]
-        found = ngram.learn(found, [0, 1], text, target_laws(target, [0, 1], text, Warping()))
-    return found
+        memory = ngram.learn(memory, [0, 1], text, target_laws(target, [0, 1], text, Warping()))
+    return memory
 
 
 def _cut(inner: Drafter, target: LanguageModel) -> Drafter:
+    """Return a drafter restricted to every other token, and the last."""
     end = target.vocab_size - 1
     return restricted.drafter(inner, [*range(0, end, 2), end], end)
 
 
 Net = TypeVar("Net", bound=nn.Module)
-HIDDEN = 8  # of `helpers.decoding.models`, which have 2 heads
+# The width of `helpers.decoding.models`, which have 2 heads.
+HIDDEN = 8
 
 
 def random(net: Net, seed: int = 0) -> Net:
-    """The network with large weights, so that its laws depend on all that it reads."""
+    """Return the network with large weights, so that its laws depend on all that it reads."""
     rng = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for w in net.parameters():
@@ -66,7 +69,7 @@ def of_few_tokens(net: Net, target: LanguageModel) -> Net:
 
 
 def networks() -> dict[str, nn.Module]:
-    """Name -> a network that reads the target's last states."""
+    """Return the networks that read the target's last states, by name."""
     return {
         "heads": random(heads.Heads(HIDDEN, 5, 6)),
         "trigram": random(trigram.Trigram(HIDDEN, 3, 4, 5)),
@@ -97,7 +100,7 @@ SMALL: dict[str, Callable[[LanguageModel], Drafter]] = {
 
 
 def written(target: LanguageModel, prompt: list[int], length: int, warping: Warping, seed: int) -> list[int]:
-    """A text of the target's own, by plain decoding."""
+    """Return a text of the target, by plain decoding."""
     from real.decode.loop import decode, keyed
 
     return decode(

@@ -46,5 +46,5 @@ def study_file(folder: Path, text: str = PLAN) -> Path:
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
     """Rows of a Parquet file."""
-    found: list[dict[str, Any]] = parquet.table(out).to_pylist()
-    return found
+    result: list[dict[str, Any]] = parquet.table(out).to_pylist()
+    return result

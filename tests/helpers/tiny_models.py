@@ -1,8 +1,9 @@
 """Tiny random models of several architectures, made in memory.
 
-Weights are large (embeddings and head of unit variance, projections that keep it), so that next-token laws
-are far from uniform and depend on the whole prefix; Hugging Face's own initialisation gives nearly flat ones.
-The same seed gives the same model in every dtype, up to rounding.
+Weights are large (embeddings and head of unit variance, projections that keep it), so that
+next-token laws are far from uniform and depend on the whole prefix; Hugging Face's own
+initialisation gives nearly flat ones. The same seed gives the same model in every dtype, up to
+rounding.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ def _llama_like(
     dtype: torch.dtype = torch.float32,
     **extra: Any,
 ) -> PreTrainedModel:
+    """Return a random model of a configuration whose fields have Llama's names."""
+    # Sizes that are not given follow from others.
     options = {
         "vocab_size": vocab,
         "num_hidden_layers": layers,
@@ -99,6 +102,7 @@ def tiny_mistral(vocab: int, **options: Any) -> PreTrainedModel:
 
 
 def _alternating(layers: int) -> list[str]:
+    """Return the types of layers of which every other one has a window."""
     return ["sliding_attention" if i % 2 == 0 else "full_attention" for i in range(layers)]
 
 
@@ -124,7 +128,8 @@ def tiny_gpt_oss(vocab: int, window: int, *, layers: int = 2, **options: Any) ->
         GptOssConfig, vocab, layers=layers, head_dim=4, sliding_window=window, layer_types=_alternating(layers),
         num_local_experts=3, num_experts_per_tok=2, pad_token_id=None, **options,
     )  # fmt: skip
-    model.set_experts_implementation("eager")  # the fused kernel knows no float64
+    # The fused kernel does not run in float64.
+    model.set_experts_implementation("eager")
     return model
 
 
@@ -178,6 +183,7 @@ def tiny_gpt2(
     dtype: torch.dtype = torch.float32,
 ) -> PreTrainedModel:
     """GPT-2: learned absolute positions, head tied to the embedding."""
+    # GPT-2's fields have names of their own.
     config = GPT2Config(
         vocab_size=vocab,
         n_layer=layers,
@@ -201,6 +207,7 @@ def tiny_opt(
     dtype: torch.dtype = torch.float32,
 ) -> PreTrainedModel:
     """OPT: learned positions shifted by two, ReLU, head tied to the embedding."""
+    # OPT has as many heads of keys as of queries.
     config = OPTConfig(
         vocab_size=vocab,
         num_hidden_layers=layers,

@@ -1,4 +1,4 @@
-"""Texts written with trees: by the decode loop, every run forked, and by a loop of its own that caches nothing."""
+"""Texts written with trees: by the decode loop, every run forked, and by a loop without caches."""
 
 from __future__ import annotations
 
@@ -29,23 +29,32 @@ from specsim.types import TokenTree
 def forked_tree_law(
     target: LanguageModel, draft: LanguageModel, prompt: list[int], verifier: TreeVerifier, warping: Warping
 ) -> Law:
-    """Law of the next TEXT tokens, summed over every run: the draw of each node's children and each decision forks."""
+    """Law of the next TEXT tokens, summed over every run.
+
+    The draw of each node's children and each decision forks.
+    """
+    # A tree of all levels is drafted only where one token more is wanted.
     law: Law = {}
-    length = max(TEXT, verifier.depth + 1)  # a tree of all levels is drafted only where one token more is wanted
+    length = max(TEXT, verifier.depth + 1)
 
     def program(fork: rational.Fork) -> Decoded:
+        """Decode once, with uniforms that fork."""
+
         def drawn(scheme: str, q: Any, u: Any, k: int, draws: Any) -> Any:
-            found = _siblings.drawn(scheme, exact(q), fork.uniforms(*u.shape), k, draws)
-            return np.asarray(found).astype(np.int64)
+            """Draw siblings in Fractions."""
+            tokens = _siblings.drawn(scheme, exact(q), fork.uniforms(*u.shape), k, draws)
+            return np.asarray(tokens).astype(np.int64)
 
         def verify(plan: Any, u: Any) -> tuple[Any, ...]:
-            found = verifier.rule.verify(plan, fork.uniforms(*u.shape))
-            return tuple(np.asarray(w).astype(np.int64) for w in found)
+            """Verify in Fractions."""
+            decided = verifier.rule.verify(plan, fork.uniforms(*u.shape))
+            return tuple(np.asarray(w).astype(np.int64) for w in decided)
 
+        # The rule in Fractions; the loop's own uniforms are not read.
         rule = ModuleType(verifier.rule.__name__)
         vars(rule).update(
             vars(verifier.rule),
-            prepare=lambda p, q, tree, **told: verifier.rule.prepare(exact(p), exact(q), tree, **told),
+            prepare=lambda p, q, tree, **options: verifier.rule.prepare(exact(p), exact(q), tree, **options),
             verify=verify,
         )
         forked = TreeVerifier(rule, verifier.parents, verifier.scheme, verifier.step, verifier.draws)
@@ -56,9 +65,7 @@ def forked_tree_law(
                 prompt,
                 max_tokens=length,
                 gamma=verifier.depth,
-                uniforms=lambda position, count: torch.zeros(
-                    count, dtype=torch.float64
-                ),  # forked ones take their place
+                uniforms=lambda position, count: torch.zeros(count, dtype=torch.float64),
                 warping=warping,
                 rule=forked,
             )
@@ -70,9 +77,10 @@ def forked_tree_law(
 
 
 def law_of(model: LanguageModel, warping: Warping) -> Callable[[tuple[int, ...]], Any]:
-    """The model's law after a text, with nothing cached."""
+    """Return the function from a text to the model's next-token law (V,), with nothing cached."""
 
     def law(text: tuple[int, ...]) -> Any:
+        """Return the law after a text; tokens beyond the embeddings are read as 0."""
         read = [token if token < model.embeddings else 0 for token in text]
         return probabilities(full_logits(model, torch.tensor(read))[-1], warping).numpy()
 
@@ -89,23 +97,31 @@ def uncached_text(
     uniforms: Uniforms,
     warping: Warping = Warping(),  # noqa: B008 - frozen
 ) -> tuple[list[int], list[Block]]:
-    """Tokens and blocks of a loop of `draw_tree` and `verify_tree`, in which every row comes from a pass of its own."""
+    """Return tokens and blocks of a loop of `draw_tree` and `verify_tree`.
+
+    Every row comes from a pass of its own.
+    """
     text, blocks = list(prompt), list[Block]()
     end, models = len(prompt) + max_tokens, [law_of(model, warping) for model in (target, draft)]
     while len(text) < end:
+        # The nodes of the levels that fit the text.
         levels = min(verifier.depth, end - len(text) - 1)
-        kept = np.flatnonzero(depths(verifier.parents) <= levels).tolist()
-        parents = [kept.index(verifier.parents[i]) if verifier.parents[i] >= 0 else -1 for i in kept]
+        nodes = np.flatnonzero(depths(verifier.parents) <= levels).tolist()
+        parents = [nodes.index(verifier.parents[i]) if verifier.parents[i] >= 0 else -1 for i in nodes]
+
+        # Draw the tree.
         split = uniforms_of(parents, verifier.scheme)
         u = uniforms(len(text), levels + verifier.uniforms(levels)).numpy()
         tree, q = draw_tree(
             models[1], parents, u[:split], scheme=verifier.scheme, draws=verifier.draws, prefix=tuple(text)
         )
+
+        # Verify it by the target's laws after each path.
         paths = [[int(tree.tokens[j - 1]) for j in np.flatnonzero(row) if j] for row in mask(parents)]
         p = np.stack([models[0]((*text, *(max(token, 0) for token in path))) for path in paths])
-        found = verify_tree(p, q, tree, u[split:], rule=verifier.rule, step=verifier.step, draws=verifier.draws)
-        blocks.append(Block(len(text), levels, int(found.num_accepted)))
-        text += [*paths[int(found.node)], int(found.token)]
+        result = verify_tree(p, q, tree, u[split:], rule=verifier.rule, step=verifier.step, draws=verifier.draws)
+        blocks.append(Block(len(text), levels, int(result.num_accepted)))
+        text += [*paths[int(result.node)], int(result.token)]
     return text[len(prompt) :], blocks
 
 
@@ -119,10 +135,14 @@ def uncached_beam_text(
     uniforms: Uniforms,
     warping: Warping = Warping(),  # noqa: B008 - frozen
 ) -> tuple[list[int], list[Block]]:
-    """The same of `beam_tree` and `verify_tree`, for trees that have their shape when they are drawn."""
+    """Return tokens and blocks of a loop of `beam_tree` and `verify_tree`.
+
+    Beams have no shape until they are drawn.
+    """
     text, blocks = list(prompt), list[Block]()
     end, models = len(prompt) + max_tokens, [law_of(model, warping) for model in (target, draft)]
     while len(text) < end:
+        # Draw a beam of the levels that fit the text.
         levels = min(verifier.depth, end - len(text) - 1)
         u = uniforms(len(text), levels + verifier.uniforms(levels)).numpy()
         split = beam_uniforms(verifier.width, levels, verifier.vocab) if levels else 0
@@ -130,23 +150,26 @@ def uncached_beam_text(
             drafted = beam_tree(models[1], u[:split], width=verifier.width, depth=levels, prefix=tuple(text))
             tree, q = drafted
         else:
-            none = np.zeros(0, dtype=np.int64)
-            tree, q = TokenTree(none, none, none, "beam"), models[0](tuple(text))[None]
+            empty = np.zeros(0, dtype=np.int64)
+            tree, q = TokenTree(empty, empty, empty, "beam"), models[0](tuple(text))[None]
+
+        # Verify it by the target's laws after each path.
         paths = [[int(tree.tokens[j - 1]) for j in np.flatnonzero(row) if j] for row in mask(tree.parents)]
         p = np.stack([models[0]((*text, *path)) for path in paths])
-        found = verify_tree(p, q, tree, u[split:][: verifier.own(tree)], rule=verifier.rule, step=verifier.step)
-        blocks.append(Block(len(text), levels, int(found.num_accepted)))
-        text += [*paths[int(found.node)], int(found.token)]
+        result = verify_tree(p, q, tree, u[split:][: verifier.own(tree)], rule=verifier.rule, step=verifier.step)
+        blocks.append(Block(len(text), levels, int(result.num_accepted)))
+        text += [*paths[int(result.node)], int(result.token)]
     return text[len(prompt) :], blocks
 
 
 def planted(*lines: tuple[str, str]) -> ModuleType:
-    """The file of the block with other lines in place of its own, each of which it has once."""
+    """Return `trees_block` with some of its lines replaced; each must occur once."""
     source = inspect.getsource(trees_block)
     for old, new in lines:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
+    # A dataclass looks for its module in sys.modules.
     module = ModuleType("planted")
-    with patch.dict(sys.modules, {"planted": module}):  # where its dataclass looks for it
+    with patch.dict(sys.modules, {"planted": module}):
         exec(compile(source, "planted", "exec"), vars(module))
     return module

@@ -1,4 +1,4 @@
-"""A draft chosen from K without replacement, by tiers and weights, so that its law is the one that reaches the optimum.
+"""A draft chosen from K without replacement, by tiers and weights, whose law reaches the optimum.
 
 Sets of tokens are bits of an integer: everything is enumerated, as T38 states it, on few tokens.
 """
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = Any
-TIGHT = 1e-11  # sets whose mass is what they must have, but for rounding
+# Sets are tight if their mass differs by less than this from the least that they must have.
+TIGHT = 1e-11
 
 
 class Selection(NamedTuple):
@@ -63,8 +64,8 @@ def selection(w: Array, law: dict[int, float]) -> Selection:
         for chosen, chance in law.items():
             if not chosen & ~above and chosen & ~below:
                 drawn[chosen & ~below] = drawn.get(chosen & ~below, 0.0) + chance
-        found = _weights(np.array([w[i] for i in tokens]), tokens, drawn)
-        for i, value in zip(tokens, found, strict=True):
+        weights = _weights(np.array([w[i] for i in tokens]), tokens, drawn)
+        for i, value in zip(tokens, weights, strict=True):
             tier[i], weight[i] = number, value
         below, number = above, number + 1
     return Selection(tier, weight)
@@ -76,22 +77,27 @@ def _is_tight(chosen: int, below: int, w: Array, law: dict[int, float]) -> bool:
 
 
 def _weights(w: Array, tokens: list[int], drawn: dict[int, float]) -> list[float]:
-    """Weights of a tier of which no smaller set is tight: the minimum of a convex function is where their law is w."""
-    there = np.array([[bool(s >> i & 1) for i in tokens] for s in drawn])
+    """The weights of a tier of which no smaller set is tight.
+
+    Their law is w at the minimum of a convex function, which Newton's method finds.
+    """
+    is_member = np.array([[bool(s >> i & 1) for i in tokens] for s in drawn])
     mass, logs = np.array(list(drawn.values())), np.zeros(len(tokens))
 
-    def missed(logs: Array) -> tuple[Array, Array, float]:
-        terms = np.where(there, np.exp(logs - logs.max()), 0)
+    def residual(logs: Array) -> tuple[Array, Array, float]:
+        """The function's gradient, its curvature and its value at logarithms of weights."""
+        terms = np.where(is_member, np.exp(logs - logs.max()), 0)
         share = terms / terms.sum(axis=1, keepdims=True)
         value = mass @ (np.log(terms.sum(axis=1)) + logs.max()) - w @ logs
         return mass @ share - w, np.diag(mass @ share) - (share.T * mass) @ share, float(value)
 
+    # A step is halved until the value does not rise.
     for _ in range(200):
-        off, curve, value = missed(logs)
+        off, curve, value = residual(logs)
         if abs(off).max() < 1e-14:
             break
         step, size = np.linalg.lstsq(curve, off, rcond=None)[0], 1.0
-        while size > 1e-6 and missed(logs - size * step)[2] > value:
+        while size > 1e-6 and residual(logs - size * step)[2] > value:
             size /= 2
         logs = logs - size * step
     return [float(x) for x in np.exp(logs - logs.max())]
