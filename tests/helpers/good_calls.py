@@ -273,7 +273,7 @@ def calls() -> dict[str, dict[str, Any]]:
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
         "specsim.checks": of_checks, "real.decode.capture": {
-            name: {"function": lambda *w: None, "make_arguments": tuple} for name in ("check_capture", "count_kernels")},
+            key: {"function": lambda *w: None, "make_arguments": tuple} for key in ("check_capture", "count_kernels")},
         "specsim.verify.coupled": {
             "emit": {**coupled, "u": P}, "acceptance": coupled, "coupled_rule": {"rule": "race", "num_drafts": 1}},
         "specsim.control": of_control, "specsim.conform": good_judgements.CALLS,
