@@ -214,13 +214,14 @@ def summary(validation: Validation) -> dict[str, dict[str, Any]]:
         tested = [score for score in source_scores if score.role == "tested"]
         errors = [abs(score.error) for score in tested if score.error is not None]
         textbook_errors = [abs(score.textbook / score.measured - 1) for score in tested if score.textbook is not None]
+        statistics: dict[str, float | None] = dict.fromkeys(("median", "mean", "worst"))
+        if errors:
+            statistics = {"median": median(errors), "mean": fmean(errors), "worst": max(errors)}
         table[source] = {
             "rows": len(source_scores),
             "fitted": sum(score.role == "fitted" for score in source_scores),
             "tested": len(tested),
-            "median": median(errors) if errors else None,
-            "mean": fmean(errors) if errors else None,
-            "worst": max(errors) if errors else None,
+            **statistics,
             "textbook_median": median(textbook_errors) if textbook_errors else None,
             "refused": [score.name for score in source_scores if score.refused],
             "flagged": [score.name for score in source_scores if score.flags],

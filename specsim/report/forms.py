@@ -141,7 +141,9 @@ def _csv_column(head: str, cells: Sequence[Cell], shown: Sequence[str]) -> list[
 
 def _digits(value: Any) -> str:
     """Return a number with every digit, "" for None."""
-    return "" if value is None else repr(value if isinstance(value, int) else float(value))
+    if value is None:
+        return ""
+    return repr(value if isinstance(value, int) else float(value))
 
 
 def latex_table(rows: Table) -> str:
