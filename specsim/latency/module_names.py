@@ -62,17 +62,24 @@ def select(names: Iterable[str], modules: Modules) -> Selection:
 
 
 def _joined_experts(names: Iterable[str], number: int) -> list[str]:
-    """Return the names, with those of all experts of a block as one; one of some experts keeps its number."""
+    """Return the names with those of single experts joined: one name where all `number` experts of a layer are named.
+
+    With 2 experts, mlp.experts.0.up and mlp.experts.1.up become mlp.experts.0.up. Either of them without the other
+    becomes "mlp.experts.0.up (some experts)", which no module has.
+    """
+    # Names that differ in the number of the expert alone, by the name with the number 0.
     joined: dict[str, set[str]] = {}
     for name in names:
         match = None if name.startswith("re:") else re.search(r"experts\.(\d+)(?=$|\.)", name)
         key = name if match is None else f"{name[: match.start(1)]}0{name[match.end(1) :]}"
         joined.setdefault(key, set()).add(name)
-    whole: list[str] = []
+
+    # Names of no single expert stay as they are.
+    result: list[str] = []
     for key, group in joined.items():
         is_whole = len(group) == max(number, 1) or not re.search(r"experts\.\d", key) or key.startswith("re:")
-        whole += [key] if is_whole else [f"{key} (some experts)"]
-    return whole
+        result += [key] if is_whole else [f"{key} (some experts)"]
+    return result
 
 
 def _places(name: str, modules: Modules) -> set[int]:

@@ -91,7 +91,8 @@ def _stored(quantization: dict[str, Any], modules: Modules) -> Weights:
             types[place] = choice.weights
         if selected.head:
             head = WIDE if choice.weights is None else choice.weights.layers
-    # Of a block whose matrices are not told apart, a pattern may mean some.
+
+    # A block with a state is one module here: names that leave it in 16 bits may mean some of its matrices alone.
     if rules.default is None and any(
         module.is_whole and weights is None for module, weights in zip(modules.items, types, strict=True)
     ):
