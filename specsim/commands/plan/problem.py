@@ -116,13 +116,20 @@ def _drafts(options: PlanOptions, record: Comparison | None) -> PlanAcceptance:
 
 
 def _limited(search: Search, costs: Costs, *, by_context: bool) -> Search:
-    """Return the search within what the costs cover, at one point if they, and acceptance, are the same everywhere."""
+    """Return the search within the sizes that costs are known of, without points that differ in nothing.
+
+    by_context: acceptance depends on the context.
+    """
+    # The longest block and the largest tree of which costs are known.
     max_gamma, nodes = search.max_gamma, search.nodes
     for limit in (costs.max_drafts, costs.latency.longest):
         if limit is not None:
             max_gamma = min(max_gamma, limit)
     if costs.max_nodes is not None:
         nodes = min(nodes, costs.max_nodes)
+
+    # Costs in plain steps are the same at every batch and context: one batch is enough, and one context unless
+    # acceptance depends on it.
     if costs.latency.unit != "s":
         search = search._replace(
             batches=search.batches[:1], contexts=search.contexts if by_context else search.contexts[:1]
