@@ -10,7 +10,7 @@ from specsim.latency.configs.decoder import Decoder, read_decoder
 from specsim.latency.configs.fields import read
 from specsim.latency.configs.heads import FIELDS, Head, read_head
 from specsim.latency.quantization import declared_cache, declared_weights
-from specsim.latency.tables import find, of_hub, of_published
+from specsim.latency.tables import configs, find, of_hub, of_published
 from specsim.latency.weights import Weights
 
 
@@ -135,7 +135,9 @@ class ModelShape(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> ModelShape:
-        """The shape of a model in `specsim/latency/data/models.csv`, or of its id on a hub, as org/model, offline.
+        """The shape of a model in `specsim/latency/data`, or of its id on a hub, as org/model, offline.
+
+        Models with layers of several kinds are read from the fields of their config, as `from_config` reads them.
 
         ValueError lists the near names.
         """
@@ -143,6 +145,9 @@ class ModelShape(NamedTuple):
         published = of_published(name) if isinstance(name, str) else None
         hub = isinstance(name, str) and re.fullmatch(r"[^/\s]+/[^/\s]+", name)
         row = published or (of_hub(name) if hub else find("models", name, "model"))
+        if row["model"] in configs():
+            _, config = configs()[row["model"]]
+            return cls.from_config(config)._replace(name=row["model"])
         ints: dict[str, Any] = {k: int(row[k]) for k in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")}
         body, head = float(row["body_params_b"]) * 1e9, float(row["head_params_b"]) * 1e9
         # Windows, stored types, latent attention, experts: fields of some rows.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import difflib
+import json
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from specsim.base import check
 
@@ -34,10 +35,26 @@ _RATES = {"bf16": "bf16_tflops", "fp16": "fp16_tflops", "int8": "int8_tops", "fp
 
 @cache
 def rows(table: str) -> dict[str, dict[str, str]]:
-    """The rows of a shipped table ("hardware", "models" or "hub") by name, in its order; the last of several."""
+    """The rows of a shipped table ("hardware", "models" or "hub") by name, in its order; the last of several.
+
+    Behind those of "models" stand the models of `configs`, in rows of their name and source alone.
+    """
     text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
-    all_rows = list(csv.DictReader(text.splitlines()))
-    return {next(iter(row.values())): row for row in all_rows}
+    named = {next(iter(row.values())): row for row in csv.DictReader(text.splitlines())}
+    if table == "models":
+        named |= {name: {"model": name, "source": source} for name, (source, _) in configs().items()}
+    return named
+
+
+@cache
+def configs() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Source and config of each model whose layers no row can hold, by name: every file of `data/configs`."""
+    folder = files("specsim.latency") / "data" / "configs"
+    contents = {
+        file.name.removesuffix(".json"): json.loads(file.read_text(encoding="utf-8"))
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+    }
+    return {name: (content["source"], content["config"]) for name, content in contents.items()}
 
 
 @cache

@@ -113,7 +113,7 @@ def test_eight_bits_with_narrower_experts_multiply_in_eight(tmp_path: Path) -> N
     )
 
 
-@pytest.mark.parametrize("name", ["Qwen/Qwen3.6-27B", "qwen3.6-27b", "foo/bar", "zzz"])
+@pytest.mark.parametrize("name", ["Qwen/Qwen3.9-27B", "qwen3.9-27b", "foo/bar", "zzz"])
 def test_an_unknown_name_has_a_way_on(name: str) -> None:
     said = run(f"0.7 --target {name} --draft mtp --hardware h100-sxm", 2)
     assert "of any other model the file config.json says all sizes: download that file alone, and give its path" in said
