@@ -1,7 +1,7 @@
 """The modules of this project that a module imports, at whatever remove, and digests of what they compute.
 
-Files are read and never run. Words count for nothing: a digest is of a syntax tree without docstrings, comments and
-imports.
+Files are read and never run. A digest is of a syntax tree without docstrings, comments and imports,
+which compute nothing.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ PACKAGES = ("specsim", "real")
 
 
 def closure(modules: Iterable[str]) -> set[str]:
-    """These modules of the project, those that they import, and so on."""
-    todo, found = list(modules), set[str]()
+    """Return these modules of the project, those that they import, and so on."""
+    todo, reached = list(modules), set[str]()
     while todo:
         module = todo.pop()
-        if module not in found:
-            found.add(module)
+        if module not in reached:
+            reached.add(module)
             todo += imported(module)
-    return found
+    return reached
 
 
 @cache
 def imported(module: str) -> tuple[str, ...]:
-    """The modules of the project that one imports, anywhere in its file."""
+    """Return the modules of the project that a module imports, anywhere in its file."""
     return imports_of(_tree(module))
 
 
 def imports_of(tree: ast.Module) -> tuple[str, ...]:
-    """The modules of the project that a syntax tree imports."""
-    found = set[str]()
+    """Return the modules of the project that a syntax tree imports."""
+    modules = set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if file_of(alias.name) is not None}
+            modules |= {alias.name for alias in node.names if file_of(alias.name) is not None}
         elif isinstance(node, ast.ImportFrom) and file_of(node.module or "") is not None:
-            found |= {_home(str(node.module), alias.name) for alias in node.names}
-    return tuple(sorted(found))
+            modules |= {_home(str(node.module), alias.name) for alias in node.names}
+    return tuple(sorted(modules))
 
 
 @cache
 def file_of(module: str) -> Path | None:
-    """The file of a module of the project; None for the name of anything else."""
+    """Return the file of a module of the project; None for any other name."""
     if module.partition(".")[0] not in PACKAGES:
         return None
     path = ROOT.joinpath(*module.split("."))
@@ -56,12 +56,12 @@ def file_of(module: str) -> Path | None:
 
 @cache
 def code(module: str) -> str:
-    """The digest of what a module computes."""
+    """Return the digest of what a module computes."""
     return code_of(_tree(module))
 
 
 def code_of(tree: ast.Module) -> str:
-    """The digest of a syntax tree without docstrings and imports, the same on every Python.
+    """Return the digest of a syntax tree without docstrings and imports, the same on every Python.
 
     Examples
     --------
@@ -72,7 +72,11 @@ def code_of(tree: ast.Module) -> str:
 
 
 def _home(module: str, name: str) -> str:
-    """The module that a name comes from: itself one, or what a package passes on from one of its modules."""
+    """Return the module that a name of `module` comes from.
+
+    It is `module.name` if that is a module; else, for a package, the module from which it re-exports
+    the name; else `module` itself.
+    """
     if file_of(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     for node in ast.walk(_names(module)):
@@ -85,7 +89,7 @@ def _home(module: str, name: str) -> str:
 
 @cache
 def _names(module: str) -> ast.Module:
-    """Where a package says what it passes on: its stub, if it has one; nothing of a module that is no package."""
+    """Return the syntax tree that lists what a package re-exports: its stub's, or its own; empty for no package."""
     path = file_of(module)
     if path is None or path.name != "__init__.py":
         return ast.parse("")
@@ -95,17 +99,22 @@ def _names(module: str) -> ast.Module:
 
 @cache
 def _tree(module: str) -> ast.Module:
+    """Return the syntax tree of a module of the project."""
     path = file_of(module)
     assert path is not None, module
     return _parsed(path)
 
 
 def _parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _plain(node: Any) -> Any:
-    """A syntax tree as tuples, without words, imports and fields that are empty: newer Pythons have more of these."""
+    """Return a syntax tree as nested tuples, without docstrings, imports and empty fields.
+
+    Newer Pythons add fields to nodes, which are empty for code that older ones can read.
+    """
     if isinstance(node, ast.AST):
         fields = ((name, _plain(_computing(name, value))) for name, value in ast.iter_fields(node))
         return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
@@ -115,11 +124,12 @@ def _plain(node: Any) -> Any:
 
 
 def _computing(field: str, value: Any) -> Any:
-    """Return a body without imports and texts, and any other field as it is."""
+    """Return a body without imports and docstrings, and any other field as it is."""
     if field != "body" or not isinstance(value, list):
         return value
     return [n for n in value if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]
 
 
 def _is_text(node: ast.AST) -> bool:
+    """Return whether a statement is a text alone, as a docstring is."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

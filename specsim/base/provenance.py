@@ -39,6 +39,7 @@ def command_line(program: str) -> str:
 
 
 def _version(package: str) -> str:
+    """Return the installed version of a package, or "not installed"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -98,7 +98,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _attributes(kind: type) -> list[Any]:
-    """Return the attributes of a class and its bases: all of one's own classes, the functions of others."""
+    """Return the attributes of a class and its bases: all those of the user's classes, the functions of others."""
     attributes: list[Any] = [type(kind)] if type(kind) is not type else []
     for base in kind.__mro__:
         values = list(vars(base).values())
