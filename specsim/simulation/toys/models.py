@@ -64,7 +64,7 @@ def context_free(law: Array) -> Automaton:
     row = check.law(law, "law")
     if row.ndim != 1:
         raise ValueError(f"law must be one row of shape (V,), got {tuple(row.shape)}")
-    return markov(row)
+    return _of_last_tokens(row, 0)
 
 
 def markov(table: Array, *, start: int = 0) -> Automaton:
@@ -102,10 +102,16 @@ def markov(table: Array, *, start: int = 0) -> Automaton:
     vocab, order = laws.shape[-1], laws.ndim - 1
     if laws.shape != (vocab,) * (order + 1):
         raise ValueError(f"table has shape {tuple(laws.shape)}; every axis must have V={vocab} entries, one a token")
+    return _of_last_tokens(laws, _checked_start(start, vocab**order, "table"))
+
+
+def _of_last_tokens(laws: Array, start: int) -> Automaton:
+    """Return the Automaton of checked laws (V,) * k + (V,), whose states are the last k tokens."""
+    vocab, order = laws.shape[-1], laws.ndim - 1
     # The state is the number of the last k tokens: a new one comes in, and the first goes out.
     states = np.arange(vocab**order)[:, None]
     step = (states * vocab + np.arange(vocab)) % vocab**order
-    return _checked(Automaton(laws.reshape(-1, vocab), step, start), "table")
+    return Automaton(np.asarray(laws).reshape(-1, vocab), step, start)
 
 
 def mixture(weights: Array, components: Array, *, start: int = 0) -> Automaton:
@@ -174,7 +180,7 @@ def automaton(model: Any, name: str) -> Automaton:
     law = check.law(model, name)
     if law.ndim != 1:
         raise ValueError(f"{name} must be one law of shape (V,), or an Automaton, got shape {tuple(law.shape)}")
-    return context_free(law)
+    return _of_last_tokens(law, 0)
 
 
 def _checked(model: Automaton, name: str) -> Automaton:
@@ -189,7 +195,12 @@ def _checked(model: Automaton, name: str) -> Automaton:
     if bad.size:
         s, y = bad[0]
         raise ValueError(f"{name}.step[{s}][{y}] is {step[s, y]}; states are 0..{len(rows) - 1}")
-    start = check.integer(model.start, f"{name}.start", 0)
-    if start >= len(rows):
-        raise ValueError(f"{name}.start is {start}; states are 0..{len(rows) - 1}")
-    return Automaton(rows, step, start)
+    return Automaton(rows, step, _checked_start(model.start, len(rows), name))
+
+
+def _checked_start(start: Any, states: int, name: str) -> int:
+    """Return the state before the first token; ValueError if there is no such state."""
+    state = check.integer(start, f"{name}.start", 0)
+    if state >= states:
+        raise ValueError(f"{name}.start is {state}; states are 0..{states - 1}")
+    return state

@@ -43,7 +43,9 @@ def paired(target: Any, draft: Any) -> Pair:
     Raises ValueError naming the argument if one is no model, or their vocabularies differ.
     """
     p, q = automaton(target, "target"), automaton(draft, "draft")
-    check.laws(p.rows, q.rows, ("target.rows", "draft.rows"))
+    # Their laws are checked: what is left is that they are of one kind, over one vocabulary.
+    check.one_kind(p.rows, q.rows, p.rows, q.rows, ("target.rows", "draft.rows"))
+    check.same_vocabulary(p.rows, q.rows, "target.rows", "draft.rows")
     # Models of one automaton are always in the same state.
     is_one_shape = p.start == q.start and p.step.shape == q.step.shape
     if is_one_shape and (p.step is q.step or (p.step == q.step).all()):

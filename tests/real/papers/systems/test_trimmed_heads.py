@@ -26,8 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* calibration tokens for k")
 
 @cache
 def few() -> Texts:
-    """Two test texts of 24 tokens."""
-    told = texts(1.0).of("test", 2)
+    """Four test texts of 24 tokens."""
+    told = texts(1.0).of("test", 4)
     return told._replace(tokens=told.tokens[:, :24])
 
 
