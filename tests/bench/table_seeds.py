@@ -8,6 +8,10 @@ Fixed before the first run (2026-11-27), over all seeds and lengths:
 1. The 95 % interval of measured minus predicted tau contains 0 in 93 to 97 % of the rows. Rows of one seed depend on
    each other, so the share stands beside the interval that whole seeds give it.
 2. The predicted tau is off by at most 3 % of the measured one in the median.
+
+The first run missed 1 with 100 %, and the criterion was wrong: these intervals are made to hold at all lengths at once
+at 99 %. Added after it, as 3: how often the 95 % intervals of the measured tau contain its mean over the seeds. They
+are for other prompts, too, and the seeds have the same ones, so that more than 95 % is right.
 """
 
 from __future__ import annotations
@@ -42,13 +46,16 @@ def main() -> None:
     """Print a line for each seed, then both verdicts."""
     line = "{:>4}" + "{:>34}" * 4
     runs = [recorded(seed) for seed in SEEDS]
-    print("measured tau minus predicted [95 % interval]")
+    print("measured tau minus predicted [interval for all lengths at once, 99 %]")
     print(line.format("seed", *(f"gamma {row['gamma']}" for row in runs[0])))
-    inside, errors = [], []
+    inside, errors, covered = [], [], []
+    means = [np.mean([rows[i]["tau"]["measured"] for rows in runs]) for i in range(len(runs[0]))]
     for seed, rows in zip(SEEDS, runs, strict=True):
         taus = [row["tau"] for row in rows]
         spans = [tau["difference_interval"] for tau in taus]
         inside.append([low <= 0 <= high for low, high in spans])
+        ends = [tau["interval"] for tau in taus]
+        covered += [low <= mean <= high for mean, (low, high) in zip(means, ends, strict=True)]
         errors += [abs(tau["predicted"] / tau["measured"] - 1) for tau in taus]
         cells = [
             f"{tau['measured'] - tau['predicted']:+.3f} [{low:+.3f}, {high:+.3f}]"
@@ -64,6 +71,7 @@ def main() -> None:
     print(f"1. contains 0: {share:.1%} of {np.size(inside)} rows [{low:.1%}, {high:.1%}]: {_verdict(met)}")
     error = float(np.median(errors))
     print(f"2. predicted tau: median error {error:.1%}, largest {max(errors):.1%}: {_verdict(error <= GOAL_ERROR)}")
+    print(f"3. measured tau: {np.mean(covered):.1%} of {len(covered)} intervals (95 %) contain the mean over seeds")
 
 
 def _verdict(met: bool) -> str:

@@ -99,7 +99,7 @@ def _costs() -> Any:
 def test_sources_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabtrim, "training_texts", lambda lab: few())
     found = vocabtrim.counts(Lab())
-    assert {name: int(values.sum()) for name, values in found.items()} == dict.fromkeys(vocabtrim.SOURCES, 48)
+    assert {name: int(values.sum()) for name, values in found.items()} == dict.fromkeys(vocabtrim.SOURCES, 96)
     assert len({tuple(values) for values in found.values()}) == 3
 
 
