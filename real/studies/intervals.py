@@ -16,7 +16,7 @@ from specsim.types import Array
 
 # Resamples of a bootstrap interval.
 RESAMPLES = 4_000
-# Fewest prompts of a bootstrap interval: resamples of three cover 74 % at any width.
+# Fewest prompts of a speedup's interval: resamples of three cover 74 % at any width.
 FEWEST = 4
 
 
@@ -52,7 +52,8 @@ def speedup(
 ) -> Estimate:
     """Return tau times a plain step over a cycle, with a bootstrap interval.
 
-    Both times are medians over prompts of the prompt's median seconds.
+    Both times are medians over prompts of the prompt's median seconds. Without an interval under
+    four prompts.
     """
 
     def statistic(tokens: Array, blocks: Array, plain: Array, cycle: Array) -> Array:
@@ -60,7 +61,10 @@ def speedup(
         tau = tokens.sum(-1) / blocks.sum(-1)
         return tau * np.median(plain, axis=-1) / np.median(cycle, axis=-1)
 
-    return bootstrap((tokens, blocks, plain, cycle), statistic, level, seed)
+    found = bootstrap((tokens, blocks, plain, cycle), statistic, level, seed)
+    if len(tokens) < FEWEST:
+        return Estimate(found.value, float("-inf"), float("inf"))
+    return found
 
 
 def speedup_apart(
@@ -144,11 +148,13 @@ def bootstrap(
 
     The statistic works on the arrays' last axis. The interval is that of percentiles, at the level
     that makes it as long as Student's for the mean of a normal sample of as many prompts
-    (Hesterberg 2015, The American Statistician 69:371). Without an interval under four prompts.
+    (Hesterberg 2015, The American Statistician 69:371). Of two and three prompts that is all that
+    resamples can give, and too short.
     """
     data = tuple(np.asarray(d, dtype=np.float64) for d in data)
     value, prompts = float(statistic(*data)), len(data[0])
-    if prompts < FEWEST:
+    # One prompt says nothing about the spread between prompts.
+    if prompts < 2:
         return Estimate(value, float("-inf"), float("inf"))
     from scipy import stats
 

@@ -184,16 +184,12 @@ def test_student_interval_of_a_mean_is_the_textbook_s() -> None:
 
 
 def test_few_prompts_keep_the_level() -> None:
-    """Six prompts, ratio of counts: at level 95 % at least 93 % of intervals hold it, and the bootstrap's do not."""
+    """Six prompts, ratio of counts: at level 95 % at least 93 % of intervals hold it."""
     rng = np.random.default_rng(1)
     blocks = rng.integers(5, 10, (1000, 6))
     tokens = blocks + rng.binomial(blocks, 0.4)
-    held = [0, 0]
-    for pair in zip(tokens, blocks, strict=True):
-        both = intervals.jackknife(pair, lambda a, b: a / b, level=0.95), intervals.ratio(*pair)
-        for i, one in enumerate(both):
-            held[i] += one.low <= 1.4 <= one.high
-    assert held[0] >= 930 > held[1]
+    found = [intervals.ratio(*pair) for pair in zip(tokens, blocks, strict=True)]
+    assert sum(one.low <= 1.4 <= one.high for one in found) >= 930
 
 
 @pytest.mark.slow

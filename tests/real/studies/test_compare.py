@@ -50,8 +50,8 @@ def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
         low, high = row["tau"]["interval"]
         assert low <= row["tau"]["measured"] <= high
         assert row["tau"]["measured"] == pytest.approx(24 / row["target_calls"]["measured"])
-        low, high = row["speedup"]["interval"]
-        assert 0 < low <= row["speedup"]["measured"] <= high
+        assert row["speedup"]["measured"] > 0
+        assert row["speedup"]["interval"] is None, "three prompts"
     assert {"date", "machine", "versions", "seed", "command"} <= record["provenance"].keys()
     assert len(record["acceptance"]["hazards"]) == 3
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")

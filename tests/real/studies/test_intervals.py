@@ -41,7 +41,7 @@ def test_bootstrap_intervals_are_widened_for_few_prompts(count: int) -> None:
     assert 0.87 <= np.mean([low <= TAU <= high for _, low, high in found]) <= 0.98
 
 
-def test_three_prompts_have_no_bootstrap_interval() -> None:
+def test_a_speedup_of_three_prompts_has_no_interval() -> None:
     tokens, calls = prompts(np.random.default_rng(4), 3)
     found = intervals.speedup(tokens, calls, np.ones(3), np.ones(3))
     assert found == Estimate(found.value, -math.inf, math.inf)
