@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from real.gpu.book import read
+from real.studies.compare.report import span
 
 Record = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -226,7 +227,7 @@ def _trees(rows: Rows) -> list[str]:
     # A line for each cycle, tree and rule.
     lines = [
         [row["key"], str(len(row["parents"])), f"{row['tau']['measured']:.3f}", f"{1e3 * row['cycle_s']:.2f}",
-         "{:.2f} [{:.2f}, {:.2f}]".format(row["speedup"]["measured"], *row["speedup"]["interval"])]
+         span(row["speedup"], 2)]
         for row in rows
         if "speedup" in row
     ]  # fmt: skip

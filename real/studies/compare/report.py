@@ -92,12 +92,13 @@ def face(record: dict[str, Any], plot: str) -> str:
 
     # The best lengths, and errors over all of them.
     sizes = [abs(error) for error in errors.values()]
-    outside = [g for g, speed in speeds.items() if not _is_within(speed["predicted"], speed["interval"])]
+    spans = {gamma: speed["interval"] for gamma, speed in speeds.items() if speed["interval"]}
+    outside = [gamma for gamma, ends in spans.items() if not _is_within(speeds[gamma]["predicted"], ends)]
     summary = (
         f"Best number of drafts: {best['predicted']} predicted, {best['measured']} measured. Over {min(speeds)} to "
         f"{max(speeds)} drafts ({len(shown)} of {len(speeds)} rows are shown) the median error is "
         f"{np.median(sizes):.1%}, the largest {max(sizes):.1%}; predictions outside the measured "
-        f"interval: {len(outside)} of {len(speeds)}."
+        f"interval: {len(outside)} of {len(spans)}."
     )
     picture = f"![predicted and measured tokens per target call, and speedup, by drafts per block]({plot})"
     return "\n".join([*lines, "", f"{summary} {made_by(record)}", "", picture])

@@ -73,3 +73,16 @@ def test_trees_beside_chains(tmp_path: Path) -> None:
     for tokens in (2, 5):
         row = rows[f"pass/{tokens} tokens"]
         assert row["plain_steps"] == row["tree_s"] / row["plain_s"]
+
+
+def test_a_speedup_of_few_prompts_has_no_interval_in_the_table() -> None:
+    row = {
+        "key": "graphs/chain of 2, block",
+        "parents": [-1, 0],
+        "tree": False,
+        "tau": {"measured": 1.5},
+        "cycle_s": 0.002,
+    }
+    few, many = ({"speedup": {"measured": 1.25, "interval": ends}} for ends in (None, [1.2, 1.3]))
+    lines = TABLES["trees"]([{**row, **few}, {**row, **many}])
+    assert [line.rsplit("|", 2)[1].strip() for line in lines[-2:]] == ["1.25", "1.25 [1.20, 1.30]"]
