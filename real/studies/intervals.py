@@ -61,10 +61,10 @@ def speedup(
         tau = tokens.sum(-1) / blocks.sum(-1)
         return tau * np.median(plain, axis=-1) / np.median(cycle, axis=-1)
 
-    found = bootstrap((tokens, blocks, plain, cycle), statistic, level, seed)
+    estimate = bootstrap((tokens, blocks, plain, cycle), statistic, level, seed)
     if len(tokens) < FEWEST:
-        return Estimate(found.value, float("-inf"), float("inf"))
-    return found
+        return Estimate(estimate.value, float("-inf"), float("inf"))
+    return estimate
 
 
 def speedup_apart(

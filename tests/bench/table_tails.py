@@ -1,4 +1,4 @@
-"""What forced acceptance hides: `python tests/bench/table_tails.py FOLDER > tails.txt`, which also writes tails.json.
+"""Measure what forced acceptance hides: `python tests/bench/table_tails.py FOLDER > tails.txt` (and tails.json).
 
 FOLDER is `data/llama3.1-8B` of a clone of SpecDecode-Bench/simulator (arXiv:2601.11580): traces of Llama-3.1-8B with
 EAGLE. They carry no licence, so only derived numbers are kept. A cycle takes one unit of time at any acceptance, as at
@@ -159,11 +159,11 @@ def table(found: list[dict[str, Any]]) -> str:
         form.format("trace", "schedule", *(f"P{100 * level:.0f}" for level in LEVELS)),
     ]
     for trace in found:
-        said = (
+        cells = (
             f"{value:.3f} +-{error / value:.1%}"
             for value, error in zip(trace["recorded"], trace["sampling_error"], strict=True)
         )
-        lines.append(form.format(trace["trace"], f"recorded, tau {trace['tau']:.2f}", *said))
+        lines.append(form.format(trace["trace"], f"recorded, tau {trace['tau']:.2f}", *cells))
         for name, values in trace["schedules"].items():
             errors = [value / real - 1 for value, real in zip(values, trace["recorded"], strict=True)]
             lines.append(form.format("", name, *(f"{error:+.1%}" for error in errors)))

@@ -21,7 +21,7 @@ def _no_notes(plan: Handover) -> list[str]:
 
 
 class Emitter(NamedTuple):
-    """What writes a plan for an engine, and its notes for the reader.
+    """A function that writes a plan for an engine, and one for its notes.
 
     by_batch: whether the engine takes a length by batch. one_length: drafters for which it takes one alone.
     """

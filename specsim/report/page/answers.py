@@ -1,4 +1,4 @@
-"""What a record answers, in a sentence that stands at the top of its page."""
+"""Answer in a sentence what a record was made for; it stands at the top of the record's page."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What engines are told, one file each: their own words for a drafter, its length at each batch, and its acceptance."""
+"""Write a plan in the words of an engine, one file each: its drafter, the length at each batch, its acceptance."""

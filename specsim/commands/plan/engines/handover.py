@@ -1,4 +1,4 @@
-"""What is handed to an engine: what drafts, how much at which batch, and how drafts are accepted."""
+"""The part of a plan that an engine is given: what drafts, how much at which batch, how drafts are accepted."""
 
 from __future__ import annotations
 
