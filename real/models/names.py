@@ -12,8 +12,8 @@ DTYPES = ("float64", "float32", "bfloat16", "float16")
 WEIGHTS = ("int8", "int4")
 # The types in which the kernels of rounded weights compute, on a CPU.
 _QUANTISABLE = ("float32", "bfloat16")
-# The name of SmolLM2, and of the best drafter that is shipped for it.
-SMOLLM2 = "smollm2"
+# The names of the bundled pair and of SmolLM2, and of the best drafter that is shipped for that.
+TINY_PAIR, SMOLLM2 = "tiny", "smollm2"
 BEST_DRAFT = f"{SMOLLM2}/lowrank"
 _SHIPPED = Path(__file__).parents[1] / "draft" / "weights" / SMOLLM2
 # How the names begin of drafters that read the text alone, which makes them draft models.

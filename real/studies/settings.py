@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from real import TINY
-from real.models.names import BEST_DRAFT, SMOLLM2, check_place, shipped_draft
+from real.models.names import BEST_DRAFT, SMOLLM2, TINY_PAIR, check_place, shipped_draft
 from specsim.commands.completion import starting
 
 if TYPE_CHECKING:
@@ -74,18 +74,26 @@ Threads = Annotated[
 
 
 def checked_pair(target: str, draft: str) -> tuple[str, str]:
-    """Return the places of a target and its draft, "" for the bundled ones.
+    """Return the places of a target and its draft, "" for those of the bundled pair, tiny.
 
-    Without a draft, smollm2 has its best shipped one. Raise ValueError for one model without the
-    other, and for places that hold no model; before torch is loaded.
+    Without a draft, smollm2 has its best shipped one. Raise ValueError for a target without a
+    draft, and for places that hold no model; before torch is loaded.
     """
+    if target == TINY_PAIR:
+        if draft:
+            raise ValueError(f"{TINY_PAIR} is a pair, target and draft: leave out the draft {draft}")
+        return "", ""
     if target == SMOLLM2 and not draft:
         draft = BEST_DRAFT
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    if target:
+    if not draft:
+        raise ValueError(f"{target} needs a draft: give both models, or name a pair, {TINY_PAIR} or {SMOLLM2}")
+    try:
         check_place(target)
-    if draft and shipped_draft(draft) is None:
+    except ValueError as error:
+        # The default of a command may not be installed.
+        way_on = f"; or name {TINY_PAIR}, the bundled pair" if target == SMOLLM2 else ""
+        raise ValueError(f"{error}{way_on}") from None
+    if shipped_draft(draft) is None:
         check_place(draft)
     return target, draft
 

@@ -73,7 +73,7 @@ def of_trees() -> dict[str, Any]:
         "complete": True,
         "provenance": {
             "date": "2026-01-02T03:04:05",
-            "command": "specsim-real compare --tree 2,1,1,1 --tree 4,2,1 --tree sequoia:16 --out trees.json",
+            "command": "specsim-real compare tiny --tree 2,1,1,1 --tree 4,2,1 --tree sequoia:16 --out trees.json",
             "target": "bundled",
             "draft": "bundled",
             "device": "cpu",

@@ -61,8 +61,8 @@ COMMANDS = {
 }
 # Those of `specsim-real`, small; a command may stand here with several sets of words.
 REAL = {
-    "compare": "compare --widen 0 --count 1 --max-tokens 8 --gamma 2",
-    "compare --tree": "compare --widen 0 --count 1 --max-tokens 8 --tree 2,1",
+    "compare": "compare tiny --widen 0 --count 1 --max-tokens 8 --gamma 2",
+    "compare --tree": "compare tiny --widen 0 --count 1 --max-tokens 8 --tree 2,1",
     "drafts": "drafts --count 1 --max-tokens 8",
     "forced": "forced tiny tiny --batch 1 --context 16 --gamma 1 --calibrate 1 --turns 1",
     "rows": "rows --count 1 --max-tokens 8",

@@ -1,4 +1,4 @@
-"""The command `specsim-real compare`: the main job, on the bundled pair or any other."""
+"""The command `specsim-real compare`: the main job, on SmolLM2 or any other pair."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "specsim-real compare",
-    "specsim-real compare --widen 0 --wide",
+    "specsim-real compare tiny --widen 0 --wide",
     "specsim-real compare TARGET DRAFT --prompts prompts.txt --out runs/mine.json",
     "specsim-real compare TARGET DRAFT --prompts chat:test --count 42",
-    "specsim-real compare --rule tokenwise,block --gamma 1-16 --calibrate 1,4,16",
-    "specsim-real compare --tree sequoia:8 --scheme without_replacement",
-    "specsim-real compare --rule typical --param epsilon=0.2 --temperature 0",
-    "specsim-real compare --weights int8",
-    "specsim-real compare --out compare.json --json",
+    "specsim-real compare tiny --rule tokenwise,block --gamma 1-16",
+    "specsim-real compare tiny --tree sequoia:8 --scheme without_replacement",
+    "specsim-real compare tiny --rule typical --param epsilon=0.2 --temperature 0",
+    "specsim-real compare tiny --weights int8",
+    "specsim-real compare tiny --out compare.json --json",
 )
 # Prompts that are used where no number is named.
 COUNT = 5
@@ -79,8 +79,9 @@ def usual_of(target: str) -> Usual:
 
 def compare(
     target: Annotated[
-        str, typer.Argument(help="Folder, GGUF file or hub id of the target, or smollm2; the bundled pair by default.")
-    ] = "",
+        str,
+        typer.Argument(help="Folder, GGUF file or hub id of the target; or smollm2, or tiny, the bundled pair."),
+    ] = SMOLLM2,
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     prompts: PromptsOption = None,
     chat: ChatOption = None,

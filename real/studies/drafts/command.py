@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from real.models.names import TINY_PAIR
 from real.options import parse_numbers, positive, within
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, run
@@ -40,8 +41,9 @@ EXAMPLES = (
 
 def drafts(
     target: Annotated[
-        str, typer.Argument(help="Folder, GGUF file or hub id, or smollm2; the bundled target by default.")
-    ] = "",
+        str,
+        typer.Argument(help="Folder, GGUF file or hub id of the target; or smollm2, or tiny, the bundled pair."),
+    ] = TINY_PAIR,
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     num_drafts: Annotated[
         str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.", rich_help_panel=DRAFTS)

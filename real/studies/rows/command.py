@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from real.models.names import check_dtype
+from real.models.names import TINY_PAIR, check_dtype
 from real.options import positive
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.settings import (
@@ -44,8 +44,9 @@ MOST_BYTES = 4 << 30
 
 def rows(
     target: Annotated[
-        str, typer.Argument(help="Folder, GGUF file or hub id of the target, or smollm2; the bundled pair by default.")
-    ] = "",
+        str,
+        typer.Argument(help="Folder, GGUF file or hub id of the target; or smollm2, or tiny, the bundled pair."),
+    ] = TINY_PAIR,
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     out: Annotated[Path, typer.Option(help="The safetensors file to write.", rich_help_panel=OUTPUT)] = Path(
         "rows.safetensors"

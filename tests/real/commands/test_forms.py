@@ -21,8 +21,8 @@ from specsim.report.forms import blocks_of, latex_table
 
 RESULTS = Path(real.__file__).parent / "results"
 STUDIES = {  # words -> record
-    "compare --out {}": "bundled",
-    "compare --rule tokenwise,block --out {}": "block",
+    "compare tiny --out {}": "bundled",
+    "compare tiny --rule tokenwise,block --out {}": "block",
     "forced --out {}": "forced",
     "drafts --out {}": "drafts",
     "trees --out {}": "trees",
@@ -108,11 +108,11 @@ def test_a_fresh_record_is_what_the_file_holds(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("words", "both"),
     [
-        ("compare --json --markdown", "--json and --markdown"),
-        ("compare --json --wide", "--json and --wide"),
-        ("compare --csv --wide", "--csv and --wide"),
+        ("compare tiny --json --markdown", "--json and --markdown"),
+        ("compare tiny --json --wide", "--json and --wide"),
+        ("compare tiny --csv --wide", "--csv and --wide"),
         (f"table {RESULTS / 'bundled.json'} --csv --latex", "--csv and --latex"),
-        ("compare --markdown --wide", "--markdown and --wide"),
+        ("compare tiny --markdown --wide", "--markdown and --wide"),
         ("forced --json --markdown", "--json and --markdown"),
         ("drafts --json --markdown", "--json and --markdown"),
         ("trees --json --markdown", "--json and --markdown"),
@@ -161,7 +161,7 @@ def test_a_finished_record_is_shown_without_torch(tmp_path: Path) -> None:
         cases.append((words.format(tmp_path / "x.json") + form, str(RESULTS / f"{name}.json")))
     tree = tmp_path / "tree.json"
     tree.write_text(json.dumps({"schema": "specsim-compare-trees/1", "complete": True, "provenance": {}, "rows": []}))
-    cases.append(("compare --tree 2,1 --json", str(tree)))
+    cases.append(("compare tiny --tree 2,1 --json", str(tree)))
     found = subprocess.run([sys.executable, "-c", WITHOUT.format(cases=cases)], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
 

@@ -95,7 +95,8 @@ sys.meta_path.insert(0, NotInstalled())
 def test_a_missing_extra_is_one_line() -> None:
     code = (
         f"{NOT_INSTALLED}\n"
-        "import real.cli; sys.argv[1:] = ['compare', '--gamma', '1']; import real.__main__; real.__main__.main()"
+        "import real.cli; sys.argv[1:] = ['compare', 'tiny', '--gamma', '1']\n"
+        "import real.__main__; real.__main__.main()"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 2
@@ -105,11 +106,11 @@ def test_a_missing_extra_is_one_line() -> None:
 
 
 BAD = {
-    "compare onlytarget": "give both a target and a draft",
-    "compare --count 0": "count must be at least 1, got 0",
-    "compare --prompts gone.txt": "prompts gone.txt cannot be read",
-    "compare --out x.txt": "out x.txt must end in .json",
-    "drafts onlytarget": "give both a target and a draft",
+    "compare onlytarget": "onlytarget needs a draft: give both models, or name a pair",
+    "compare tiny --count 0": "count must be at least 1, got 0",
+    "compare tiny --prompts gone.txt": "prompts gone.txt cannot be read",
+    "compare tiny --out x.txt": "out x.txt must end in .json",
+    "drafts onlytarget": "onlytarget needs a draft: give both models, or name a pair",
     "drafts --positions 0": "positions must be at least 1, got 0",
     "drafts --prompts gone.txt": "prompts gone.txt cannot be read",
     "trees --nodes 2": "nodes must be at least 4, got 2",

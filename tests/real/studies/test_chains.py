@@ -23,7 +23,7 @@ from real.studies.compare.rows import over_positions
 from specsim.base.arrays import pick
 from specsim.verify.chain import block, tokenwise
 
-SMALL = ("compare", "--count", "3", "--max-tokens", "8", "--gamma", "1-3", "--widen", "0")
+SMALL = ("compare", "tiny", "--count", "3", "--max-tokens", "8", "--gamma", "1-3", "--widen", "0")
 
 
 def run(out: Path, *arguments: str) -> Any:
@@ -106,6 +106,7 @@ def test_predictions_do_not_see_the_measurement(tmp_path: Path, monkeypatch: Any
     """Another decoder behind the name leaves the predictions as they were, and the verdict says that they miss."""
     arguments = (
         "compare",
+        "tiny",
         "--count",
         "10",
         "--max-tokens",
@@ -198,6 +199,7 @@ def test_measured_tau_of_both_rules_covers_the_prediction(tmp_path: Path) -> Non
     record = found(
         tmp_path / "block.json",
         "compare",
+        "tiny",
         "--rule",
         "tokenwise,block",
         "--gamma",

@@ -33,7 +33,8 @@ def command(*arguments: str) -> Any:
 @pytest.fixture
 def short(tmp_path: Path) -> tuple[Path, tuple[str, ...]]:
     out = tmp_path / "compare.json"
-    return out, ("compare", "--count", "3", "--max-tokens", "8", "--gamma", "1-3", "--widen", "0", "--out", str(out))
+    words = "compare tiny --count 3 --max-tokens 8 --gamma 1-3 --widen 0 --out"
+    return out, (*words.split(), str(out))
 
 
 def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
@@ -95,7 +96,7 @@ def test_one_prompt_has_no_intervals_and_can_be_shown(tmp_path: Path) -> None:
     """Texts shorter than a block, too: nothing is averaged over no positions."""
     out = tmp_path / "one.json"
     result = command(
-        "compare", "--count", "1", "--max-tokens", "2", "--gamma", "1,4", "--widen", "0", "--out", str(out)
+        "compare", "tiny", "--count", "1", "--max-tokens", "2", "--gamma", "1,4", "--widen", "0", "--out", str(out)
     )
     assert result.exit_code == 0, result.output
     assert json.loads(out.read_text())["pairs"][1]["tau"]["predicted_over_positions"] is None
@@ -197,7 +198,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
         (["--calibrate", "600"], "calibrated 600 needs blocks longer than the models' context"),
         (["--device", "meta"], "device 'meta' cannot be used"),
         (["--prompts", "wrong.json"], "prompts wrong.json must be JSON with a list `prompts`"),
-        (["only-a-target"], "give both a target and a draft"),
+        (["only-a-target"], "only-a-target needs a draft: give both models, or name a pair"),
         (["./no/model", "./no/draft"], "./no/model is no directory; looked for one with config.json"),
         ([".", "."], ". is no model: looked for config.json and *.safetensors"),
         ([str(TINY / "target"), "tokenizer-only"], "is no model: looked for config.json and *.safetensors"),
@@ -216,7 +217,8 @@ def test_bad_input_ends_with_status_2_before_any_work(
         (Path("tokenizer-only") / name).write_bytes((TINY / "target" / name).read_bytes())
     before = sorted(tmp_path.iterdir())
     forbid(monkeypatch.setattr)
-    result = command("compare", "--widen", "0", *arguments)
+    models = ["tiny"] if arguments[0].startswith("--") else []
+    result = command("compare", *models, "--widen", "0", *arguments)
     assert message in refusal(result)
     assert sorted(tmp_path.iterdir()) == before
 
@@ -241,7 +243,8 @@ def test_greedy_text_of_the_bundled_pair_is_identical(prompts: int) -> None:
 def test_measured_tau_covers_the_prediction(tmp_path: Path) -> None:
     """The recorded run of the README, made anew on a part of its texts: 300 blocks or more at every gamma."""
     out = tmp_path / "bundled.json"
-    result = command("compare", "--count", "8", "--max-tokens", "100", "--seed", "1", "--widen", "0", "--out", str(out))
+    words = "compare tiny --count 8 --max-tokens 100 --seed 1 --widen 0 --out"
+    result = command(*words.split(), str(out))
     assert result.exit_code == 0, result.output
     for row in json.loads(out.read_text())["pairs"]:
         low, high = row["tau"]["difference_interval"]

@@ -29,7 +29,7 @@ TREES = ("--tree", "2,1", "--tree", "sequoia:4", "--scheme", "without_replacemen
 
 
 def run(out: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(real.cli.app, ["compare", *SMALL, *arguments, "--out", str(out)])
+    return CliRunner().invoke(real.cli.app, ["compare", "tiny", *SMALL, *arguments, "--out", str(out)])
 
 
 @pytest.fixture(scope="module")

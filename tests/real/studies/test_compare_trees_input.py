@@ -83,7 +83,7 @@ def test_bad_input_ends_with_status_2_before_any_forward(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     forbid(monkeypatch.setattr)
-    result = CliRunner().invoke(real.cli.app, ["compare", "--widen", "0", *arguments])
+    result = CliRunner().invoke(real.cli.app, ["compare", "tiny", "--widen", "0", *arguments])
     assert message in refusal(result)
     assert not list(tmp_path.iterdir())
 

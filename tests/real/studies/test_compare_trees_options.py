@@ -24,7 +24,7 @@ SMALL = ("--count", "3", "--max-tokens", "8", "--widen", "0")
 
 
 def run(out: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(real.cli.app, ["compare", *SMALL, *arguments, "--out", str(out)])
+    return CliRunner().invoke(real.cli.app, ["compare", "tiny", *SMALL, *arguments, "--out", str(out)])
 
 
 def text(seed: int = 0) -> tuple[Text, Any]:

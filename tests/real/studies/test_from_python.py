@@ -79,7 +79,7 @@ def test_a_call_is_the_command(words: str, given: dict[str, Any], tmp_path: Path
     assert json.loads(out.read_text()) == found.record
     assert found.record["complete"] is True
     assert found.record["provenance"]["command"] == "real.compare"
-    same = ("compare", "--widen", "0", "--count", "2", "--max-tokens", "6", *words.split(), "--out", str(out))
+    same = ("compare", "tiny", "--widen", "0", "--count", "2", "--max-tokens", "6", *words.split(), "--out", str(out))
     shown = command(*same)
     assert shown.exit_code == 0, shown.output
     assert "holds this study, measured" in shown.output

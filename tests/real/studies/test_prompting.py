@@ -101,7 +101,7 @@ def test_a_file_is_read_as_before(chatty: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("compare", "--gamma", "1"), ("compare", "--tree", "1,1"), ("drafts", *FEW)],
+    [("compare", "tiny", "--gamma", "1"), ("compare", "tiny", "--tree", "1,1"), ("drafts", *FEW)],
     ids=["chains", "trees", "drafts"],
 )
 def test_a_record_says_which_and_is_shown_again(command: tuple[str, ...], chatty: Path, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_file_may_have_a_colon_in_its_name(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_template_that_is_not_there_is_said_before_any_work(command: str, tmp_path: Path) -> None:
     out = tmp_path / ("r.safetensors" if command == "rows" else "r.json")
-    ended = run(command, "--chat", "--count", "1", "--max-tokens", "4", "--out", out)
+    ended = run(command, "tiny", "--chat", "--count", "1", "--max-tokens", "4", "--out", out)
     assert ended.exit_code == 2
     wanted = "error: chat is asked for, but the target's tokenizer has no chat template: leave chat out"
     assert wanted in ended.stderr

@@ -26,7 +26,7 @@ from real.pair import Pair
 from real.studies.calibrate import Calibration
 from specsim.verify.chain import tokenwise
 
-SMALL = ("compare", "--widen", "0", "--count", "1", "--max-tokens", "4", "--calibrate", "1")
+SMALL = ("compare", "tiny", "--widen", "0", "--count", "1", "--max-tokens", "4", "--calibrate", "1")
 
 
 def command(*arguments: str) -> Any:
@@ -85,7 +85,7 @@ def test_trees_need_the_fast_path(off: str, slow_path: Path, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     models = {name: str((slow_path if name == off else TINY) / name) for name in ("target", "draft")}
     forbid(monkeypatch.setattr)
-    result = command(*SMALL[:-2], *models.values(), "--tree", "2,1")
+    result = command(SMALL[0], *SMALL[2:-2], *models.values(), "--tree", "2,1")
     said = f"trees need the fast path (real.models.llama), which does not run the {off}: decode it with chains"
     assert refusal(result) == f"error: {said}"
     assert not list(tmp_path.iterdir())
@@ -94,10 +94,10 @@ def test_trees_need_the_fast_path(off: str, slow_path: Path, tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("compare --gamma 1-1000000000", "gamma is 1000000000; it must be at most 4096"),
-        ("compare --calibrate 1,99999", "calibrate is 99999; it must be at most 4096"),
-        ("compare --threads 99999", "threads is 99999; the largest that is sensible is 1024"),
-        ("compare --widen 999999999", "widen is 999999999; the largest that is sensible is 16777216"),
+        ("compare tiny --gamma 1-1000000000", "gamma is 1000000000; it must be at most 4096"),
+        ("compare tiny --calibrate 1,99999", "calibrate is 99999; it must be at most 4096"),
+        ("compare tiny --threads 99999", "threads is 99999; the largest that is sensible is 1024"),
+        ("compare tiny --widen 999999999", "widen is 999999999; the largest that is sensible is 16777216"),
         ("forced --batch 1-1000000 --context 1-100000", "batch is 1000000; it must be at most"),
         (
             "forced --batch 1-1000 --context 1001-4000",

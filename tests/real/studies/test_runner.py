@@ -90,7 +90,7 @@ def test_folders_are_made_only_for_a_record(tmp_path: Path) -> None:
 def test_a_stopped_comparison_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts are those of a run in one go; prompts that were finished are not decoded again; a third call shows."""
     out, whole = tmp_path / "new" / "compare.json", tmp_path / "whole.json"
-    arguments = ["compare", "--count", "3", "--max-tokens", "6", "--gamma", "1,2", "--widen", "0", "--out"]
+    arguments = ["compare", "tiny", "--count", "3", "--max-tokens", "6", "--gamma", "1,2", "--widen", "0", "--out"]
     assert command(*arguments, str(whole)).exit_code == 0
     honest, runs = real.studies.compare.measure.decode, []
 

@@ -54,9 +54,8 @@ def test_both_are_predicted_and_measured(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(measure, "copy_bandwidth", lambda device: 1e9)
     monkeypatch.setattr(rules_report, "write_plot", lambda path, record: None)
     out = tmp_path / "rules.json"
-    words = (
-        f"compare --rule tokenwise,rejection,naive,race --gamma 2 --count 2 --max-tokens 4 --widen 0 --out {out} --json"
-    )
+    rules = "tokenwise,rejection,naive,race"
+    words = f"compare tiny --rule {rules} --gamma 2 --count 2 --max-tokens 4 --widen 0 --out {out} --json"
     ended = CliRunner().invoke(real.cli.app, words.split())
     assert ended.exit_code == 0, ended.output
     runs = {run["rule"]: run for run in json.loads(ended.stdout)["runs"]}
@@ -92,7 +91,7 @@ def test_settings_share_out_parameters() -> None:
     ],
 )
 def test_what_is_refused_before_any_work(words: str, message: str, tmp_path: Path) -> None:
-    ended = CliRunner().invoke(real.cli.app, ["compare", *words.split(), "--out", str(tmp_path / "x.json")])
+    ended = CliRunner().invoke(real.cli.app, ["compare", "tiny", *words.split(), "--out", str(tmp_path / "x.json")])
     assert (ended.exit_code, len(ended.stderr.splitlines())) == (2, 1), ended.output
     assert message in ended.stderr
 

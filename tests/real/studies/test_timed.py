@@ -87,7 +87,7 @@ def test_a_stopped_run_keeps_the_prompts_that_were_timed(
     tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "compare.json"
-    words = ["compare", "--count", "4", "--timed", "2", "--max-tokens", "6", "--gamma", "1", "--widen", "0"]
+    words = ["compare", "tiny", "--count", "4", "--timed", "2", "--max-tokens", "6", "--gamma", "1", "--widen", "0"]
     honest = measure.take_turns
 
     def stopped(*arguments: Any) -> Any:
@@ -121,7 +121,7 @@ def test_a_stopped_run_keeps_the_prompts_that_were_timed(
     ],
 )
 def test_what_it_does_not_go_with_is_one_line(words: str, reason: str, tmp_path: Path) -> None:
-    ended = CliRunner().invoke(real.cli.app, ["compare", *words.split(), "--out", str(tmp_path / "out.json")])
+    ended = CliRunner().invoke(real.cli.app, ["compare", "tiny", *words.split(), "--out", str(tmp_path / "out.json")])
     assert ended.exit_code == 2
     assert ended.stderr.strip().splitlines()[-1].startswith(f"error: {reason}")
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import real.cli
 
-SHORT = ("compare", "--widen", "0", "--count", "1", "--max-tokens", "6")
+SHORT = ("compare", "tiny", "--widen", "0", "--count", "1", "--max-tokens", "6")
 CHAINS = ("--gamma", "1,2")
 
 
