@@ -18,14 +18,16 @@ from specsim.types import Array
 
 # Results made of rows that sum to 1 + 1e-6 exceed their largest value by less than this.
 EXCESS = 1e-3
-# `pick` sums by pieces from this many tokens on; the tokens of one piece.
-MANY, _PIECE = 1 << 13, 256
+# From this many tokens on, `pick` searches in two levels: among pieces, then inside one piece.
+MANY = 1 << 13
+# Tokens of one such piece.
+_PIECE = 256
 # NumPy searches up to this many rows one by one for a bound; in more rows it compares all entries.
 FEW = 8
 
 
 def array_namespace(*arrays: Array) -> Any:
-    """The library of the arrays; NumPy's is found by type, since a look-up costs as much as few rows.
+    """Return the library of the arrays; NumPy's by their type alone, since a look-up takes long.
 
     NumPy itself has the standard's names, but for one: `argsort` is stable only where asked. Its
     namespace in array_api_compat takes 0.15 s to import.
@@ -47,7 +49,7 @@ def noise(w: Array) -> float:
 
 
 def wide(w: Array) -> Array:
-    """Return w in float64, to be summed; Fractions stay, and JAX keeps its precision."""
+    """Return w in float64, so that a sum loses nothing; Fractions and JAX arrays keep their type."""
     if type(w) is np.ndarray:
         return w if is_exact(w) else w.astype(np.float64, copy=False)
     xp = array_namespace(w)
@@ -55,7 +57,7 @@ def wide(w: Array) -> Array:
 
 
 def mass(w: Array) -> Array:
-    """Sum over the last axis in the type of `wide`, without a copy in it."""
+    """Return the sum (...) over the last axis, added up in the type of `wide` without a copy of w."""
     if type(w) is np.ndarray and not is_exact(w):
         return np.add.reduce(w, axis=-1, dtype=np.float64)
     xp = array_namespace(w)
@@ -89,14 +91,20 @@ def row_at(w: Array, i: Array) -> Array:
 
 
 def along(w: Array, i: Array, axis: int = -1) -> Array:
-    """Entries of w along an axis; torch's take_along_dim would take four calls, gather takes one."""
+    """Return the entries of w at indices i along an axis, as `take_along_axis` does.
+
+    Torch has take_along_dim for this, in four calls; gather is one.
+    """
     xp = array_namespace(w, i)
     return xp.gather(w, axis, i) if is_torch_array(w) else xp.take_along_axis(w, i, axis=axis)
 
 
 @lru_cache(maxsize=64)
 def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Indices of the leading axes, which broadcast: three times as fast as take_along_axis."""
+    """Return indices of all leading axes, for w[(*grid, token)].
+
+    They broadcast against `token`. Indexing so is three times as fast as take_along_axis.
+    """
     return np.ix_(*(np.arange(n) for n in shape))
 
 
@@ -122,8 +130,8 @@ def chosen(take: Array, new: Array, old: Array) -> Array:
 
     NumPy writes into `new`, so the caller must not use it afterwards.
     """
-    alike = type(new) is np.ndarray and new.dtype == old.dtype and new.shape[:-1] == take.shape[:-1]
-    if not (alike and new.ndim):
+    can_write = type(new) is np.ndarray and new.dtype == old.dtype and new.shape[:-1] == take.shape[:-1]
+    if not (can_write and new.ndim):
         return array_namespace(new).where(take, new, old)
     if not take.all():
         np.copyto(new, old, where=~take)
@@ -198,12 +206,12 @@ def accepts(p: Array, q: Array, token: Array, u: Array) -> Array:
 
 
 def leading(passed: Array) -> Array:
-    """Number (...) of entries of the last axis that are true before the first that is not."""
+    """Return how many entries (...) at the start of the last axis are true, before the first false one."""
     if type(passed) is np.ndarray:
         return np.logical_and.accumulate(passed, axis=-1).sum(-1)
     xp = array_namespace(passed)
-    still = xp.cumulative_sum(xp.astype(~passed, xp.int64), axis=-1) == 0
-    return xp.sum(xp.astype(still, xp.int64), axis=-1)
+    is_leading = xp.cumulative_sum(xp.astype(~passed, xp.int64), axis=-1) == 0
+    return xp.sum(xp.astype(is_leading, xp.int64), axis=-1)
 
 
 def accept_probability(p: Array, q: Array, token: Array) -> Array:
@@ -224,20 +232,21 @@ def pick(w: Array, u: Array) -> Array:
     GPU takes long for a sum that waits for the one before it.
     """
     xp = array_namespace(w, u)
-    kind = xp.result_type(w.dtype, u.dtype)
+    sum_dtype = xp.result_type(w.dtype, u.dtype)
     if w.shape[-1] >= MANY and w.shape[:-1] == u.shape and not is_exact(w):
-        return _pick_by_pieces(w, u, kind)
-    cdf = xp.cumulative_sum(w, axis=-1, dtype=kind)
+        return _pick_by_pieces(w, u, sum_dtype)
+    cdf = xp.cumulative_sum(w, axis=-1, dtype=sum_dtype)
     return _up_to(cdf, u[..., None] * cdf[..., -1:])
 
 
 def _up_to(cdf: Array, bound: Array) -> Array:
-    """Number (...) of entries of cdf (..., n), increasing, that are <= bound (..., 1); 0 for NaN."""
+    """Return how many entries (...) of an increasing cdf (..., n) are <= bound (..., 1); 0 for NaN."""
     lead = cdf.shape[:-1]
     # NumPy, a few rows: search each.
     is_plain = type(cdf) is np.ndarray and not is_exact(cdf)
     if is_plain and lead == bound.shape[:-1] and math.prod(lead) <= FEW:
         pairs = zip(cdf.reshape(-1, cdf.shape[-1]), bound.ravel().tolist(), strict=True)
+        # NaN differs from itself.
         counts = [row.searchsorted(limit, "right") if limit == limit else 0 for row, limit in pairs]
         return np.array(counts, dtype=np.int64).reshape(lead)[()]
     xp = array_namespace(cdf, bound)
@@ -247,26 +256,29 @@ def _up_to(cdf: Array, bound: Array) -> Array:
     return xp.sum(xp.astype(cdf <= bound, xp.int64), axis=-1)
 
 
-def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
+def _pick_by_pieces(w: Array, u: Array, sum_dtype: Any) -> Array:
     """Return the token (...) that `pick` draws from w (..., V) at u (...), by a search in two levels.
 
-    The bound u sum(w) lies in the piece k of _PIECE tokens with masses[k-1] <= bound < masses[k],
-    where masses are cumulative: a piece without weight is never chosen. Inside the piece the same
-    bound is total(k) - (masses[k] - bound), and a second search finds the token.
+    The vocabulary is cut into pieces of _PIECE tokens; masses[k] is the weight of pieces 0..k. The
+    bound u sum(w) lies in the piece k with masses[k-1] <= bound < masses[k], so that a piece without
+    weight is never chosen. Counted from the start of piece k, whose weight is total(k), the bound is
+    total(k) - (masses[k] - bound); a second search finds the token there. All sums have type
+    `sum_dtype`.
     """
     xp = array_namespace(w, u)
     # Pieces (..., n, _PIECE), the last one filled up with zeros.
-    lead, missing = w.shape[:-1], -w.shape[-1] % _PIECE
-    if missing:
-        w = xp.concat([w, xp.zeros((*lead, missing), dtype=w.dtype, device=device(w))], axis=-1)
+    lead, num_zeros = w.shape[:-1], -w.shape[-1] % _PIECE
+    if num_zeros:
+        w = xp.concat([w, xp.zeros((*lead, num_zeros), dtype=w.dtype, device=device(w))], axis=-1)
     pieces = xp.reshape(w, (*lead, -1, _PIECE))
-    # The piece, from the cumulative masses of pieces.
-    masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
+    # The piece k, from the cumulative masses of pieces.
+    masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=sum_dtype), axis=-1)
     bound = u[..., None] * masses[..., -1:]
     piece = _up_to(masses, bound)
-    # The bound inside the piece. Rounding can make it slightly negative, and the search would stop
-    # at a first token without weight. Its absolute value, as near, skips tokens whose sum is 0.
-    cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=kind)
+    # The bound counted from the start of the piece. Rounding can make it slightly negative; the
+    # search would then end at the piece's first token, which may have no weight. The absolute value
+    # is as close to the exact bound, and passes over leading tokens without weight.
+    cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=sum_dtype)
     beyond_bound = at(masses, piece)[..., None] - bound
     inside = _up_to(cdf, abs(cdf[..., -1:] - beyond_bound))
     # Rounding can also lift the bound to the piece's total, and the search would end behind the last
@@ -287,7 +299,7 @@ def prefix_scan(p: Array, q: Array) -> Prefixes:
     """Sort the vocabulary by p/q, and sum both laws along it.
 
     Last come the tokens that the draft never proposes and, in floats, those whose p/q would
-    overflow: what they have of q is less than rounding.
+    overflow: their mass under q is smaller than the rounding of a sum.
     """
     xp = array_namespace(p, q)
     ceiling = None if is_exact(q) else float(xp.finfo(q.dtype).max) * 2.0**-24

@@ -98,9 +98,8 @@ def real_values(value: Any, name: str, low: float, high: float) -> Array:
             inside = inside & array_namespace(w).isfinite(w)
         if not bool(array_namespace(w).all(inside)):
             index, entry = first_bad(w, ~inside)
-            raise ValueError(
-                f"{name}{index} is {entry}; it must lie in [{low}, {high}{')' if high == math.inf else ']'}"
-            )
+            bracket = ")" if high == math.inf else "]"
+            raise ValueError(f"{name}{index} is {entry}; it must lie in [{low}, {high}{bracket}")
     return w
 
 
@@ -277,9 +276,8 @@ def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Ar
     if concrete(u):
         # Among objects only numbers are checked: forking uniforms are in range by construction.
         if u.dtype == object:
-            bad = np.reshape(
-                [isinstance(v, (int, float, Fraction)) and not 0 <= v < 1 for v in u.flat], u.shape
-            ).astype(bool)
+            is_outside = [isinstance(v, (int, float, Fraction)) and not 0 <= v < 1 for v in u.flat]
+            bad = np.reshape(is_outside, u.shape).astype(bool)
         else:
             bad = ~((u >= 0) & (u < 1))
         if bool(array_namespace(u).any(bad)):

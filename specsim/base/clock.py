@@ -13,15 +13,16 @@ import sys
 import time
 from pathlib import Path
 
-# Seconds for which a reading of the operating system's
-# counter is used: reading it takes microseconds.
+# Seconds for which one reading of the operating system's counter is used: a reading takes
+# microseconds.
 STEP = 0.05
-# Part of the wall's time that is charged at least, so that a
-# judgement ends on a machine that is never free.
+# Part of the wall time that is charged at least, so that a judgement ends on a machine that is
+# never free.
 LEAST = 0.1
-# Its second number is the nanoseconds for which a thread was ready and had no processor (Linux).
+# Linux's file of a thread whose second number is the nanoseconds for which the thread was ready and
+# had no processor.
 WAITED = "schedstat"
-# What is loaded where JAX may have threads.
+# The module that is loaded where JAX may have threads.
 JAX = "jaxlib"
 
 
@@ -34,7 +35,7 @@ class _Reading:
 
 
 def now() -> float:
-    """Seconds on a clock that stops while this thread waits for a processor; use differences only.
+    """Return seconds of a clock that stops while this thread waits for a processor; use differences only.
 
     >>> began = now()
     >>> 0 <= now() - began < 60
@@ -43,16 +44,20 @@ def now() -> float:
     wall = time.monotonic()
     passed = wall - _Reading.wall
     if abs(passed) > STEP:
-        waiting, are_several = threads(Path("/proc/self"), JAX in sys.modules)
-        waited, used = math.fsum(map(seconds_waited, waiting)), time.process_time()
+        # Read the system's counters, and charge the time since the last reading.
+        counted_threads, are_several = threads(Path("/proc/self"), JAX in sys.modules)
+        waited = math.fsum(map(seconds_waited, counted_threads))
+        used = time.process_time()
         least = used - _Reading.used if are_several else 0.0
         _Reading.charged += charged(passed, waited - _Reading.waited, least)
-        _Reading.wall, _Reading.waited, _Reading.used, passed = wall, waited, used, 0.0
+        # This reading is now the last one, and no time has passed since.
+        _Reading.wall, _Reading.waited, _Reading.used = wall, waited, used
+        passed = 0.0
     return _Reading.charged + passed
 
 
 def threads(process: Path, has_jax: bool) -> tuple[list[Path], bool]:
-    """Threads of a process (a folder of /proc) whose waiting counts, and whether they are several.
+    """Return the threads of a process (a folder of /proc) whose waiting counts, and if they may be several.
 
     Where JAX is loaded these are all threads; else the calling thread, or the first one of another
     process.
@@ -63,7 +68,9 @@ def threads(process: Path, has_jax: bool) -> tuple[list[Path], bool]:
 
 
 def charged(passed: float, waited: float, used: float = 0.0) -> float:
-    """Seconds charged for `passed` seconds of wall time less those waited, and at least `used`.
+    """Return the seconds charged for `passed` seconds of wall time: less those waited, at least `used`.
+
+    A tenth (`LEAST`) of the wall time is charged in any case, and never more than all of it.
 
     >>> charged(2.0, 0.5), charged(2.0, 2.0), charged(2.0, 2.0, used=0.7), charged(2.0, 2.0, used=3.5)
     (1.5, 0.2, 0.7, 2.0)

@@ -53,27 +53,29 @@ def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
 
 def label_lines(axes: Any, lines: Sequence[Line]) -> None:
     """Write the label of each line at its right end, so that no label lies over another."""
-    # Lines that end before the others have their label just there.
+    # A line that ends before the others has its label at its end.
     last = max((line.x[-1] for line in lines), default=0)
     for line in lines:
         if line.x[-1] < last:
             axes.annotate(
                 line.label, (line.x[-1], line.y[-1]), (5, -9), textcoords="offset points", fontsize=8, color=line.colour
             )
-    # Labels of the others stand in one column beside the
-    # axes, moved apart where they are too close.
+    # Labels of the others stand in one column beside the axes, moved apart where they are too close.
     lines = sorted((line for line in lines if line.x[-1] == last), key=lambda line: line.y[-1])
+    # Heights of line ends as shares of the axes' height.
     low, high = axes.get_ylim()
+    heights = [(line.y[-1] - low) / (high - low) for line in lines]
+    label_heights = apart(heights, LABEL_HEIGHT)
     left, right = axes.get_xlim()
     is_logarithmic = axes.get_xscale() == "log"
-    at = [(line.y[-1] - low) / (high - low) for line in lines]
-    for line, height, spot in zip(lines, at, apart(at, LABEL_HEIGHT), strict=True):
+    for line, height, label_height in zip(lines, heights, label_heights, strict=True):
+        # The line's end as a share of the axes' width; an arrow leads from there to the label.
         end = line.x[-1]
         share = np.log(end / left) / np.log(right / left) if is_logarithmic else (end - left) / (right - left)
         axes.annotate(
             line.label,
             (share, height),
-            (1.02, spot),
+            (1.02, label_height),
             xycoords="axes fraction",
             fontsize=8,
             va="center",
@@ -96,14 +98,16 @@ def apart(heights: Sequence[float], gap: float) -> list[float]:
     >>> [round(height, 2) for height in apart([0.5, 0.5, 1.0], 0.1)]
     [0.5, 0.6, 1.0]
     """
-    spots = list(heights)
-    for i in range(1, len(spots)):
-        spots[i] = max(spots[i], spots[i - 1] + gap)
+    moved = list(heights)
+    # From below: push each up to a gap above its neighbour.
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + gap)
+    # From above: push each down to 1, or to a gap below its neighbour.
     top = 1.0
-    for i in reversed(range(len(spots))):
-        top = spots[i] = min(spots[i], top)
-        top -= gap
-    return spots
+    for i in reversed(range(len(moved))):
+        moved[i] = min(moved[i], top)
+        top = moved[i] - gap
+    return moved
 
 
 def whole_ticks(axis: Any) -> None:
@@ -127,17 +131,22 @@ def survival_plot(hazards: Array, intervals: Array, axes: Any = None) -> Any:
     """
     axes = new_axes(axes, "plot")
     rates = np.asarray(hazards, dtype=float)
-    ends = np.asarray(intervals, dtype=float).reshape(-1, 2)
-    # A position that no block came to test ends the line.
-    seen = int(np.argmax(np.isnan(rates))) if np.isnan(rates).any() else len(rates)
-    survival, low, high = (np.cumprod([1.0, *factors[:seen]]).tolist() for factors in (rates, ends[:, 0], ends[:, 1]))
-    line = Line("", list(range(seen + 1)), survival, low=low, high=high)
+    low_rates, high_rates = np.asarray(intervals, dtype=float).reshape(-1, 2).T
+    # The line ends before the first position that no block tested, whose hazard is NaN.
+    is_untested = np.isnan(rates)
+    num_tested = int(np.argmax(is_untested)) if is_untested.any() else len(rates)
+    # The line, its band, and the share at each position.
+    survival, low, high = (
+        np.cumprod([1.0, *factors[:num_tested]]).tolist() for factors in (rates, low_rates, high_rates)
+    )
+    line = Line("", list(range(num_tested + 1)), survival, low=low, high=high)
     draw_lines(axes, [line])
     for place, share in enumerate(survival[1:], start=1):
         axes.annotate(f"{share:.0%}", (place, share), (4, 5), textcoords="offset points", fontsize=8, color="C0")
+    # Axes, in whole positions and per cent, and the title.
     whole_ticks(axes.xaxis)
     axes.set_ylim(0, 1.06)
-    axes.set_xlim(-0.1, seen + 0.4)
+    axes.set_xlim(-0.1, num_tested + 0.4)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel("draft token, by its place in the block")
     axes.set_ylabel("blocks that accept it and all before it")

@@ -22,10 +22,10 @@ def check_writable(path: Path, ending: str = "") -> Path:
     if path == STANDARD_OUTPUT:
         return path
     # A file name, or a device or a pipe, which is written through.
-    target = _followed(path)
+    target = _link_target(path)
     if target.is_dir():
         raise ValueError(f"output {path} is a directory; give a file name")
-    if _through(path):
+    if _is_written_through(path):
         if not os.access(path, os.W_OK):
             raise ValueError(f"output {path} cannot be written: Permission denied")
         return path
@@ -56,11 +56,11 @@ def write_bytes(path: Path, data: bytes) -> None:
             # Opening it by its name would cut off what a file that is appended to holds.
             with open(1, "wb", closefd=False) as output:
                 output.write(data)
-        elif _through(path):
+        elif _is_written_through(path):
             with open(path, "wb") as file:
                 file.write(data)
         else:
-            _replace(_followed(path), data)
+            _replace(_link_target(path), data)
     # On a full disk the error would not name the path.
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
@@ -90,7 +90,7 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, (json_text(value) + "\n").encode())
 
 
-def _through(path: Path) -> bool:
+def _is_written_through(path: Path) -> bool:
     """True if a path names a device, a pipe, or an open file of a process, as /dev/stdout does."""
     try:
         is_regular = stat.S_ISREG(path.stat().st_mode)
@@ -102,7 +102,7 @@ def _through(path: Path) -> bool:
     return not is_regular or in_proc or in_dev
 
 
-def _followed(path: Path) -> Path:
+def _link_target(path: Path) -> Path:
     """Return the file that a link leads to, through every link on the way."""
     try:
         path.stat()

@@ -16,7 +16,7 @@ _HELD: dict[tuple[bytes, str, tuple[int, ...], str], Array] = {}
 
 
 def held(w: Array, like: Array) -> Array:
-    """Return a NumPy array in the library and on the device of `like`."""
+    """Return a NumPy array in the library and on the device of `like`; copied to torch only once."""
     if not is_numpy_array(w) or is_numpy_array(like):
         return w
     if not is_torch_array(like):

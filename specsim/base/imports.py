@@ -51,7 +51,8 @@ def file_of(module: str) -> Path | None:
     if module.partition(".")[0] not in PACKAGES:
         return None
     path = ROOT.joinpath(*module.split("."))
-    return next((f for f in (path.parent / f"{path.name}.py", path / "__init__.py") if f.is_file()), None)
+    candidates = (path.parent / f"{path.name}.py", path / "__init__.py")
+    return next((file for file in candidates if file.is_file()), None)
 
 
 @cache
@@ -116,18 +117,19 @@ def _plain(node: Any) -> Any:
     Newer Pythons add fields to nodes, which are empty for code that older ones can read.
     """
     if isinstance(node, ast.AST):
-        fields = ((name, _plain(_computing(name, value))) for name, value in ast.iter_fields(node))
+        fields = ((name, _plain(_without_texts(name, value))) for name, value in ast.iter_fields(node))
         return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
     if isinstance(node, list):
-        return tuple(_plain(one) for one in node)
+        return tuple(_plain(item) for item in node)
     return node
 
 
-def _computing(field: str, value: Any) -> Any:
-    """Return a body without imports and docstrings, and any other field as it is."""
+def _without_texts(field: str, value: Any) -> Any:
+    """Return the statements of a body without imports and docstrings; any other field as it is."""
     if field != "body" or not isinstance(value, list):
         return value
-    return [n for n in value if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]
+    statements = [node for node in value if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return [statement for statement in statements if not _is_text(statement)]
 
 
 def _is_text(node: ast.AST) -> bool:

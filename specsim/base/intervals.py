@@ -34,9 +34,9 @@ def ratio_error(top: Array, bottom: Array) -> float:
     n, total = len(top), float(bottom.sum())
     if n < 2 or not total:
         return 1.0
-    # Residuals of the pairs about the line through the ratio.
-    off = top - bottom * (float(top.sum()) / total)
-    return math.sqrt(n / (n - 1) * float(off @ off)) / total
+    # Residuals of the pairs about the line through 0 with the ratio as slope.
+    residuals = top - bottom * (float(top.sum()) / total)
+    return math.sqrt(n / (n - 1) * float(residuals @ residuals)) / total
 
 
 class RatioEstimate(NamedTuple):
@@ -48,8 +48,8 @@ class RatioEstimate(NamedTuple):
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return Student's interval; infinite without a degree of freedom."""
-        half = student_quantile(level, self.freedom) * self.error if self.error else 0.0
-        return self.value - half, self.value + half
+        half_width = student_quantile(level, self.freedom) * self.error if self.error else 0.0
+        return self.value - half_width, self.value + half_width
 
     @property
     def normal_error(self) -> float:
@@ -78,27 +78,29 @@ def jackknife_ratio(top: Array, bottom: Array) -> RatioEstimate:
     >>> round(estimate.value, 3), round(estimate.error, 3), estimate.freedom
     (3.0, 0.577, 2)
     """
-    n, total = len(top), float(bottom.sum())
-    value = float(top.sum()) / total if total else math.nan
-    rest = total - bottom
-    if n < 2 or not (rest > 0).all():
+    # In the letters of the formula: T and B are the sums, t_i and b_i the entries.
+    n, total_top, total_bottom = len(top), float(top.sum()), float(bottom.sum())
+    value = total_top / total_bottom if total_bottom else math.nan
+    bottom_without = total_bottom - bottom
+    if n < 2 or not (bottom_without > 0).all():
         return RatioEstimate(value, math.inf, 0)
-    return jackknife(value, (float(top.sum()) - top) / rest)
+    return jackknife(value, (total_top - top) / bottom_without)
 
 
 def jackknife(value: float, without: Array) -> RatioEstimate:
     """Return an estimate with the jackknife's error, from its values without each cluster."""
+    # d are the deviations d_i of `jackknife_ratio`. Where they are nothing but rounding, there is no error.
     n = len(without)
-    off = without - without.mean()
-    squares = float(off @ off)
+    d = without - without.mean()
+    squares = float(d @ d)
     if squares <= (n * 1e-15 * abs(value)) ** 2:
         return RatioEstimate(value, 0.0, n - 1)
-    kurtosis = n * float((off**2) @ (off**2)) / squares**2
+    kurtosis = n * float((d**2) @ (d**2)) / squares**2
     freedom = min(n - 1, n / (kurtosis - 1)) if kurtosis > 1 else n - 1
     return RatioEstimate(value, math.sqrt((n - 1) / n * squares), max(freedom, 1))
 
 
-# From fewer samples than this, intervals of 95 % from the error of a median cover less than 93 %.
+# With fewer samples than this, a nominal 95 % interval from `median_error` covers less than 93 %.
 FEWEST_FOR_A_MEDIAN = 3
 
 
@@ -136,11 +138,11 @@ def clustered_wilson(accepted: Array, tried: Array, z: float) -> tuple[float, fl
     if not total or math.isinf(z):
         return 0.0, 1.0
     share = float(accepted.sum()) / total
-    # The variance of independent trials, and how much larger that of the sequences is.
-    independent = share * (1 - share) / total
-    if not independent:
+    # The variance of independent trials, and the factor by which that of the sequences is larger.
+    independent_variance = share * (1 - share) / total
+    if not independent_variance:
         return wilson(share * total, total, z)
-    inflation = max(1.0, ratio_error(accepted, tried) ** 2 / independent)
+    inflation = max(1.0, ratio_error(accepted, tried) ** 2 / independent_variance)
     effective = total / inflation
     return wilson(share * effective, effective, z)
 
@@ -151,9 +153,8 @@ def wilson(accepted: float, tried: float, z: float) -> tuple[float, float]:
         return 0.0, 1.0
     share = accepted / tried
     center = (share + z * z / (2 * tried)) / (1 + z * z / tried)
-    half = z * math.sqrt(share * (1 - share) / tried + (z / (2 * tried)) ** 2) / (1 + z * z / tried)
-    # The ends are 0 and 1 exactly where nothing, or
-    # everything, was accepted; rounding would miss them.
-    low = 0.0 if share == 0 else max(center - half, 0.0)
-    high = 1.0 if share == 1 else min(center + half, 1.0)
+    half_width = z * math.sqrt(share * (1 - share) / tried + (z / (2 * tried)) ** 2) / (1 + z * z / tried)
+    # The ends are exactly 0 and 1 where nothing, or everything, was accepted; rounding would miss them.
+    low = 0.0 if share == 0 else max(center - half_width, 0.0)
+    high = 1.0 if share == 1 else min(center + half_width, 1.0)
     return low, high

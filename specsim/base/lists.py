@@ -59,7 +59,7 @@ def _whole_number(text: str, part: str, name: str, least: int, most: int) -> int
 
 
 def _brief(part: str) -> str:
-    """Return an entry as a message shows it, on one line and not at any length."""
+    """Return an entry as a message shows it: on one line of at most 60 characters."""
     words = repr(part.strip())
     return words if len(words) <= 60 else f"{words[:57]}..."
 

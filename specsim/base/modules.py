@@ -24,9 +24,9 @@ from specsim.base.reach import definition
 # Every module of a rule has one of these functions, which says its family.
 FAMILY_FUNCTIONS = ("verify", "draw", "ask", "more", "loss")
 
-# Modules that were read from users' files, by their names, and the folders that were added to the
-# search path for modules beside them.
+# Modules that were read from users' files, by their names.
 _READ: dict[str, ModuleType] = {}
+# Folders that were added to the search path, so that users' files find the modules beside them.
 _FOLDERS: list[str] = []
 # Modules by their identity, each with the files that it was made of.
 _MADE_OF: dict[int, tuple[ModuleType, tuple[Path, ...]]] = {}
@@ -162,7 +162,7 @@ def package(path: Path, level: int = 1) -> list[str]:
 
 @lru_cache
 def _loaded(path: Path, source: bytes) -> ModuleType:
-    """Return the module that a file of this source is, after it has run."""
+    """Run a file whose content is `source`, and return its module."""
     # Modules beside the file, and beside its package, are found after the installed ones.
     packages = package(path)
     folders = [str(path.parents[len(packages)]), str(path.parent)]
@@ -171,7 +171,7 @@ def _loaded(path: Path, source: bytes) -> ModuleType:
     sys.path.extend(new)
     _refuse_namesakes(path, folders)
 
-    # Only a file with relative imports needs the name of its package.
+    # Make its module. Only a file with relative imports needs the name of its package.
     nodes = ast.walk(ast.parse(source))
     is_relative = any(isinstance(node, ast.ImportFrom) and node.level for node in nodes)
     name = _free_name(path, packages if is_relative else [])
@@ -236,15 +236,22 @@ def _free_name(path: Path, packages: list[str]) -> str:
 
 
 def _is_taken(name: str, path: Path) -> bool:
-    """Return whether a name is that of an imported or installed module, which is no user's file."""
+    """Return whether a name belongs to an imported or installed module that is no user's file.
+
+    `path` is the user's file that is to get the name.
+    """
+    # Imported: the name is free again if a user's file, which `read` loaded, has it.
     if name in sys.modules:
         return sys.modules[name] is not _READ.get(name)
+    # A name inside a package is no installed module's, for it ends in "_".
     if "." in name:
         return False
+    # Installed: unless the file that an import would give lies beside this or another user's file.
     spec = importlib.util.find_spec(name)
     if spec is None:
         return False
-    return str(Path(spec.origin or "").parent) not in [*_FOLDERS, str(path.parent)]
+    users_folders = [*_FOLDERS, str(path.parent)]
+    return str(Path(spec.origin or "").parent) not in users_folders
 
 
 def _spec_of(name: str) -> Any:

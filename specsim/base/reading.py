@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# Most bytes of a file of numbers that people write: counts,
-# hazards, the record of a comparison, a text.
+# Most bytes of a file that people write: counts, hazards, the record of a comparison, a text.
 MOST_BYTES = 1 << 28
 POSIX = os.name == "posix"
 # Bytes read at a time.
 CHUNK = 1 << 20
 # Milliseconds that a named pipe may be without anybody who writes to it.
 PIPE_WAIT = 2000
-# Byte order marks and what they stand for. That of UTF-32
-# begins with that of UTF-16, so it comes first.
+# Byte order marks and the encoding of each. The mark of UTF-32 begins with that of UTF-16, so it
+# comes first.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -29,8 +28,6 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-
-
 # How files that are packed begin, what they are, and what unpacks them.
 PACKED = (
     (b"\x1f\x8b", "gzip", "gunzip"),
@@ -127,7 +124,7 @@ def check_whole_numbers(value: Any, place: str) -> None:
             raise ValueError(f"{where} is {json.dumps(entry)[:40]}; give a whole number of at least 0")
 
 
-# How the lines of a stream of events begin that carry a value.
+# Start of the lines that carry a value in a stream of events.
 EVENT = "data:"
 
 
@@ -147,14 +144,14 @@ def json_values(text: str, place: str) -> list[Any]:
         bodies = [event[len(EVENT) :].strip() for event in events if event.startswith(EVENT)]
         return [parsed_json(body, place) for body in bodies if body != "[DONE]"]
     try:
-        held = parsed_json(text, place)
+        value = parsed_json(text, place)
     except ValueError as error:
-        # Several lines are no JSON together; if the first one alone is none, neither are they.
+        # JSON lines are no JSON as a whole: read each by itself. The error of a single line stands.
         lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
         if "is no JSON" not in str(error) or len(lines) < 2:
             raise
         return [parsed_json(line, f"{place}, line {i}") for i, line in lines]
-    return held if isinstance(held, list) else [held]
+    return value if isinstance(value, list) else [value]
 
 
 def _object(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
@@ -162,8 +159,8 @@ def _object(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{place} has the key {twice[:40]!r} twice; leave out what is not to be read")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{place} has the key {repeated[:40]!r} twice; leave out what is not to be read")
     return entries
 
 
@@ -193,7 +190,7 @@ def _chunks(path: Path, most: int | None) -> Iterator[bytes]:
         if stat.S_ISFIFO(state.st_mode) and POSIX:
             yield _first_byte(handle, path)
             os.set_blocking(handle, True)
-        # Read on, beyond the limit by one piece at most.
+        # Read the file, beyond the limit by one piece at most: the caller sees that it was exceeded.
         size = 0
         while (chunk := file.read(CHUNK)) and (most is None or size <= most):
             size += len(chunk)

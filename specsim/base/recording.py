@@ -38,9 +38,11 @@ OTHERS = {
     "os.forkpty": "answers of another process",
     "socket.connect": "answers of a server",
 }
-# Owner -> files that its code ran or read, in order; owner -> what it depends on and no hash covers, in words.
+# Owner -> files that its code ran or read, in order.
 _USED: dict[str, dict[str, None]] = {}
+# Owner -> in words, what its code depends on and no hash of files covers.
 _UNHASHED: dict[str, dict[str, None]] = {}
+# Has one entry once the hook is installed.
 _STARTED: list[bool] = []
 
 
@@ -149,14 +151,21 @@ def _hear(event: str, args: tuple[Any, ...], is_ending: Callable[[], bool] = sys
     # Names of this module are gone when Python ends.
     if is_ending():
         return
+    # Python's table of audit events lists the arguments of each: exec (code), open (path, mode,
+    # flags), import (module, file name, sys.path and more), dlopen (name), connect (database).
     if event == "exec":
-        _record(getattr(args[0], "co_filename", None), is_code=True)
-    elif event == "open" and _reads(args[1], args[2]):
-        _record(args[0], is_code=False)
+        code = args[0]
+        _record(getattr(code, "co_filename", None), is_code=True)
+    elif event == "open":
+        path, mode, flags = args[:3]
+        if _reads(mode, flags):
+            _record(path, is_code=False)
     elif event == "import":
-        _record(args[1], is_code=True)
+        file = args[1]
+        _record(file, is_code=True)
     elif event in ("ctypes.dlopen", "sqlite3.connect"):
-        _record(args[0], is_code=event == "ctypes.dlopen")
+        name = args[0]
+        _record(name, is_code=event == "ctypes.dlopen")
     elif event in OTHERS:
         for owner in _askers():
             note_unhashed(owner, [OTHERS[event]])
@@ -225,14 +234,19 @@ def _owners(frame: FrameType | None) -> Iterator[str]:
 
 
 def _since(before: Mark, table: dict[str, dict[str, None]]) -> list[str]:
-    """Return what a table says that is new, and not of the callers; each once."""
-    new = (pair for pair in _pairs(table) if pair not in before.known and pair[0] not in before.callers)
-    return list(dict.fromkeys(what for _, what in new))
+    """Return the entries of a table that are newer than a mark and not of its callers, each once."""
+    return list(
+        dict.fromkeys(
+            entry
+            for owner, entry in _pairs(table)
+            if (owner, entry) not in before.known and owner not in before.callers
+        )
+    )
 
 
 def _pairs(table: dict[str, dict[str, None]]) -> list[tuple[str, str]]:
-    """Return the pairs of owners and what they used."""
-    return [(owner, what) for owner, used in list(table.items()) for what in list(used)]
+    """Return the pairs (owner, entry) of a table: each owner with each file, or words, recorded for it."""
+    return [(owner, entry) for owner, entries in list(table.items()) for entry in list(entries)]
 
 
 def _note(module: Any) -> None:

@@ -16,9 +16,9 @@ from specsim.base import extras
 
 Record = TypeVar("Record")
 
-# The most numbers of an array, and characters of a text, that
-# one line has for a field that is not the answer.
+# Most numbers of an array that one line shows.
 _MOST_NUMBERS = 8
+# Most characters of a field that one line shows; the answer may have more.
 _MOST_CHARACTERS = 60
 
 
@@ -123,6 +123,7 @@ def frame(rows: Sequence[Any]) -> Any:
 
 
 def _html_rows(rows: list[dict[str, Any]]) -> str:
+    """Return the rows of an HTML table: a head with all names, and a line for each dictionary."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     lines = ["".join(f"<td>{_cell(row.get(name))}</td>" for name in names) for row in rows]
@@ -130,6 +131,7 @@ def _html_rows(rows: list[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
+    """Return a value as the text of a cell, whole where it has no short form."""
     return html.escape(_short(value) or str(value))
 
 
@@ -143,11 +145,12 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _is_empty(value: Any) -> bool:
+    """Return whether a value is a row or a dictionary without entries."""
     return isinstance(value, tuple | list | dict) and len(value) == 0
 
 
 def _answer(value: Any) -> str:
-    """Return a value in one line, of a long row its first numbers and how many there are."""
+    """Return a field of the answer in one line; a long row is cut, with its length at the end."""
     if isinstance(value, list | tuple) and not hasattr(value, "_fields") and len(value) > _MOST_NUMBERS:
         return f"{_short(value[:_MOST_NUMBERS]).removesuffix(']')}, ... {len(value)} in all]"
     shape = getattr(value, "shape", None)
@@ -155,6 +158,7 @@ def _answer(value: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
+    """Return a value in a few characters as `_short` does; a text stands in quotes."""
     return repr(value) if isinstance(value, str) else _short(value)
 
 

@@ -13,13 +13,17 @@ from specsim.base.modules import imported_names, made_of, origins
 from specsim.base.recording import is_own
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# Bytes of a file up to which its content is hashed; of a larger one, as weights are, size and time of change.
+# Files of at most so many bytes are hashed by their content; larger ones, such as weights, by their
+# size and time of change.
 MOST_BYTES = 1 << 26
 
 
 @lru_cache
 def package() -> str:
-    """All files of this package and the code of `real`: any may bear on a number, a list of some could be wrong."""
+    """Return the hash of all files of this package and of the code of `real`.
+
+    Any of them may bear on a number, and a list of those that do could be wrong.
+    """
     digest = hashlib.sha256()
     for path in (*sorted(PACKAGE.rglob("*")), *sorted(PACKAGE.with_name("real").rglob("*.py"))):
         if path.suffix == ".pyc" or not path.is_file():
@@ -29,9 +33,9 @@ def package() -> str:
 
 
 def of_module(module: ModuleType) -> str:
-    """Return the hash of the files that a rule of one's own depends on; "" for a rule without a file.
+    """Return the hash of the user's files that a rule depends on; "" for a rule without a file.
 
-    No distribution has installed them. What is opened or run only later is `read_late`.
+    Installed files do not count. Files that are opened or run only later are in `read_late`.
     """
     digest = hashlib.sha256()
     files = files_of(module)
@@ -41,7 +45,7 @@ def of_module(module: ModuleType) -> str:
 
 
 def files_of(module: ModuleType) -> list[Path]:
-    """Return the files of one's own that a module was made of when it was loaded, itself first, and their imports."""
+    """Return the user's files that a module was made of when it was loaded, its own first, and their imports."""
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not is_own(file):
         return []
@@ -49,7 +53,7 @@ def files_of(module: ModuleType) -> list[Path]:
 
 
 def own_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files of one's own among these and those that they import by statements, in functions, too."""
+    """Return the user's files among these, and those that they import, also inside functions."""
     files: dict[Path, None] = {}
     waiting = list(paths)[::-1]
     while waiting:
@@ -88,15 +92,15 @@ def changed(files: Mapping[str, str]) -> list[str]:
 
 
 def of_path(path: Path) -> str:
-    """A file, or every file of a folder."""
+    """Return the hash of a file, or of every file of a folder; of large files only size and time count."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if not file.is_file():
             continue
         digest.update(str(file.relative_to(path)).encode() + b"\0")
-        told = file.stat()
-        if told.st_size <= MOST_BYTES:
+        state = file.stat()
+        if state.st_size <= MOST_BYTES:
             digest.update(file.read_bytes())
         else:
-            digest.update(f"{told.st_size} bytes of {told.st_mtime_ns}".encode())
+            digest.update(f"{state.st_size} bytes of {state.st_mtime_ns}".encode())
     return digest.hexdigest()

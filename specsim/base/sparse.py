@@ -29,7 +29,7 @@ class Union(NamedTuple):
 
 
 def checked(law: Law, ids_name: str, values_name: str) -> Law:
-    """The law with ids and values in one library; ValueError, which names the entry, if it is none."""
+    """Return the law with ids and values in one library; ValueError names the entry that makes it none."""
     values = check.law(law.values, values_name)
     vocab = check.integer(law.vocab, "vocab", 1) if check.concrete(law.vocab) else law.vocab
     ids = check.tokens(law.ids, ids_name, vocab, values, low=-1)
@@ -40,15 +40,15 @@ def checked(law: Law, ids_name: str, values_name: str) -> Law:
     if check.concrete(ids) and check.concrete(values):
         xp = array_namespace(values)
         # Unused places have no probability.
-        is_ghost = (ids < 0) & (values != 0)
-        if bool(xp.any(is_ghost)):
-            where, entry = check.first_bad(values, is_ghost)
+        is_misplaced = (ids < 0) & (values != 0)
+        if bool(xp.any(is_misplaced)):
+            where, entry = check.first_bad(values, is_misplaced)
             raise ValueError(f"{values_name}{where} is {entry} where {ids_name} is -1, which stands for no token")
         # No token is listed twice.
         ascending = xp.sort(ids, axis=-1)
-        again = (ascending[..., 1:] == ascending[..., :-1]) & (ascending[..., 1:] >= 0)
-        if bool(xp.any(again)):
-            where, entry = check.first_bad(ascending[..., 1:], again)
+        is_repeated = (ascending[..., 1:] == ascending[..., :-1]) & (ascending[..., 1:] >= 0)
+        if bool(xp.any(is_repeated)):
+            where, entry = check.first_bad(ascending[..., 1:], is_repeated)
             raise ValueError(f"{ids_name}{where[: where.rindex('[')]} lists token {entry} more than once")
     return Law(ids, values, vocab)
 
@@ -61,10 +61,11 @@ def dense(law: Law, vocab: int) -> Array:
 
 
 def rows(p: Any, q: Any, axes: int = 1, *, whole: bool = False) -> tuple[Any, Any, Union | None]:
-    """Rows of p and q, and the union whose places they have: for two Laws; else dense, and None.
+    """Return the rows of p and q, and the union of their tokens, on whose places two Laws are written.
 
-    `axes` is the number of trailing axes that share one union: 1 for rows, 2 for blocks of rows.
-    `whole` makes two Laws dense, too.
+    Unless both are Laws, rows are dense and there is no union (None). `axes` is the number of
+    trailing axes that share one union: 1 for rows, 2 for blocks of rows. `whole` makes two Laws
+    dense, too.
     """
     p_law = checked(p, "p.ids", "p.values") if isinstance(p, Law) else None
     q_law = checked(q, "q.ids", "q.values") if isinstance(q, Law) else None
@@ -81,7 +82,7 @@ def rows(p: Any, q: Any, axes: int = 1, *, whole: bool = False) -> tuple[Any, An
 
 
 def _vocabulary(law: Law, other: Any, name: str, name_of_other: str) -> int:
-    """Number of tokens of the rows beside a Law; ValueError if the Law has another vocabulary."""
+    """Return the number of tokens of rows beside a Law; ValueError if the Law has another vocabulary."""
     vocab = int(check.law(other, name_of_other).shape[-1])
     if check.concrete(law.vocab) and law.vocab != vocab:
         raise ValueError(f"{name} has {law.vocab} tokens and {name_of_other} has {vocab}: the vocabularies differ")
@@ -89,7 +90,7 @@ def _vocabulary(law: Law, other: Any, name: str, name_of_other: str) -> int:
 
 
 def _compact(p: Law, q: Law, axes: int) -> tuple[Array, Array, Union]:
-    """Rows (..., W) of two Laws over the union of their tokens, which the last `axes` axes share."""
+    """Return rows (..., W) of two Laws over the union of their tokens, which the last `axes` axes share."""
     # Check that the laws fit together.
     if check.concrete(p.vocab) and check.concrete(q.vocab) and p.vocab != q.vocab:
         raise ValueError(f"p has {p.vocab} tokens and q has {q.vocab}: the vocabularies differ")
@@ -100,17 +101,17 @@ def _compact(p: Law, q: Law, axes: int) -> tuple[Array, Array, Union]:
     xp = array_namespace(p.ids, q.ids)
     batch = check.leading("p and q", *(w.ids.shape[:-axes] for w in (p, q)))
     ids = [xp.broadcast_to(w.ids, (*batch, *w.ids.shape[-axes:])) for w in (p, q)]
-    every = xp.concat([xp.reshape(w, (*batch, -1)) for w in ids], axis=-1)
-    every = xp.where(every < 0, p.vocab, every)
+    all_ids = xp.concat([xp.reshape(w, (*batch, -1)) for w in ids], axis=-1)
+    all_ids = xp.where(all_ids < 0, p.vocab, all_ids)
     # Sort them, number the different ones, and go back: the place of each id in the union.
-    order = xp.argsort(every, axis=-1)
-    ascending = xp.take_along_axis(every, order, axis=-1)
-    new = xp.astype(ascending[..., 1:] != ascending[..., :-1], every.dtype)
-    number = xp.concat([0 * every[..., :1], xp.cumulative_sum(new, axis=-1)], axis=-1)
+    order = xp.argsort(all_ids, axis=-1)
+    ascending = xp.take_along_axis(all_ids, order, axis=-1)
+    is_new = xp.astype(ascending[..., 1:] != ascending[..., :-1], all_ids.dtype)
+    number = xp.concat([0 * all_ids[..., :1], xp.cumulative_sum(is_new, axis=-1)], axis=-1)
     places = xp.take_along_axis(number, xp.argsort(order, axis=-1), axis=-1)
     # The ids of the union; places left over hold -1.
-    width = every.shape[-1]
-    union = _scatter(xp.where(every < p.vocab, every + 1, 0), places, width) - 1
+    width = all_ids.shape[-1]
+    union = _scatter(xp.where(all_ids < p.vocab, all_ids + 1, 0), places, width) - 1
     # The values of each law at its places.
     compact, start = [], 0
     for law, law_ids in zip((p, q), ids, strict=True):
@@ -122,7 +123,7 @@ def _compact(p: Law, q: Law, axes: int) -> tuple[Array, Array, Union]:
 
 
 def _scatter(values: Array, index: Array, width: int) -> Array:
-    """Rows (..., width) that hold `values` (..., k) at `index`, and 0 elsewhere."""
+    """Return rows (..., width) that hold `values` (..., k) at `index`, and 0 elsewhere."""
     # Zeros of the kind of `values`: a Fraction's 0 is a Fraction.
     xp, column = array_namespace(values, index), values[..., :1]
     zero = 0 * column if arrays.is_exact(values) else xp.zeros_like(column)
@@ -137,7 +138,7 @@ def _scatter(values: Array, index: Array, width: int) -> Array:
 
 
 def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
-    """Drafts (..., n) as places of the union; ValueError for one not in it. -1 stays, if allowed."""
+    """Return drafts (..., n) as places of the union; ValueError for one not in it. -1 stays, if allowed."""
     if union is None:
         return drafts
     ids = union.ids
@@ -163,11 +164,13 @@ def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
 
 
 def tokens(union: Union | None, places: Array, axes: int = 0) -> Array:
-    """Token ids at places of the union; the last `axes` axes of places share one row of it."""
+    """Return the token ids at places of the union; the last `axes` axes of places share one row of it."""
     if union is None:
         return places
     ids = check.like(union.ids, places)
-    return arrays.at(ids[(..., *[None] * axes, slice(None))], places)
+    # From (..., W) to (..., 1, 1, W), with `axes` ones.
+    shared_ids = ids[(..., *[None] * axes, slice(None))]
+    return arrays.at(shared_ids, places)
 
 
 def law(union: Union | None, values: Array | None) -> Any:

@@ -16,10 +16,10 @@ Whose = Literal["target", "draft"]
 
 
 class Asked(NamedTuple):
-    """The rows that one pass must give: laws of `model` at `places`, given the tokens each sees.
+    """The rows that one pass must give: laws of `model` at `places`, each given the tokens it sees.
 
     tokens (b, N): the texts, tentative tokens included. places (b, n): the positions whose laws are
-    asked for. seen (b, n, N): the positions that each of them looks at. With no places there is no
+    asked for. seen (b, n, N): the positions that each place looks at. With no places there is no
     pass.
     """
 
@@ -44,14 +44,17 @@ def alike(keys: Array, live: Array) -> Iterator[tuple[int, Array]]:
 
 
 def host(numbers: Array) -> Array:
-    """Counts as NumPy integers, from whatever library a rule ran on: control flow needs them."""
+    """Return counts as NumPy integers, whatever library a rule ran on: control flow needs them."""
     return np.asarray(numbers.cpu() if hasattr(numbers, "cpu") else numbers).astype(np.int64)
 
 
 def verified(rule: ModuleType, p: Array, q: Array, drafts: Array, u: Array) -> tuple[Array, Array]:
-    """Run a chain rule on drafts (n, size): the number accepted, and the token after, both (n,)."""
-    number = int(rule.uniforms(drafts.shape[1]))
-    num_accepted, token = rule.verify(rule.prepare(p, q), drafts, u[:, :number])
+    """Run a chain rule on drafts (n, size); return the number accepted and the token after, both (n,).
+
+    u (n, m) may hold more uniforms than the rule takes.
+    """
+    num_uniforms = int(rule.uniforms(drafts.shape[1]))
+    num_accepted, token = rule.verify(rule.prepare(p, q), drafts, u[:, :num_uniforms])
     return host(num_accepted), token
 
 

@@ -55,6 +55,8 @@ def keyed_stream(seed: int, sequence: int) -> Callable[[int, int], Array]:
     state, generator = bits.state, np.random.Generator(bits)
 
     def draw(position: int, count: int) -> Array:
+        """Return the first `count` uniforms of a position."""
+        # Philox counts blocks of numbers in four words; the position is its highest word.
         state["state"]["counter"] = np.array([0, 0, 0, position], dtype=np.uint64)
         # The buffer of the fresh state is empty, so no number of another position is left in it.
         bits.state = state

@@ -26,11 +26,11 @@ def unknown_of_kinds(argument: str, name: object, kinds: Mapping[str, Iterable[s
     ValueError("rule 'rejecton' is unknown; did you mean 'rejection'? step rules: rejection; chain rules: block")
     """
     lists = {heading: list(names) for heading, names in kinds.items()}
-    near = get_close_matches(str(name), [other for names in lists.values() for other in names], 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    listed = "; ".join(f"{heading}: {', '.join(names) or 'none'}" for heading, names in lists.items())
+    near_names = get_close_matches(str(name), [other for names in lists.values() for other in names], 1)
+    suggestion = f"did you mean {near_names[0]!r}? " if near_names else ""
+    known_names = "; ".join(f"{heading}: {', '.join(names) or 'none'}" for heading, names in lists.items())
     shown = f"{name!r:.60}"
-    return ValueError(f"{argument} {shown} is unknown; {hint}{listed}")
+    return ValueError(f"{argument} {shown} is unknown; {suggestion}{known_names}")
 
 
 # Names beside numbers in a file, for those who read it.

@@ -16,7 +16,7 @@ Kind = TypeVar("Kind")
 
 
 def integer(value: Any, name: str, minimum: int, most: int = limits.MAX_INTEGER) -> int:
-    """A Python int from `minimum` to `most`."""
+    """Return a Python int from `minimum` to `most`; TypeError or ValueError for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an integer, got {shown(value)}")
     if value < minimum:
@@ -27,7 +27,7 @@ def integer(value: Any, name: str, minimum: int, most: int = limits.MAX_INTEGER)
 
 
 def scalar(value: Any, name: str, allowed: str) -> Any:
-    """One number inside an interval such as "(0, 1]"; rationals stay exact, others become float."""
+    """Return one number inside an interval such as "(0, 1]"; rationals stay exact, others become float."""
     if is_array_api_obj(value) and value.shape == ():
         if isinstance(value, np.ndarray):
             value = unmasked(value, name)
@@ -68,7 +68,7 @@ def shown(value: Any) -> str:
 
 
 def unmasked(value: Array, name: str) -> Array:
-    """A NumPy array without a mask; TypeError where an entry is masked."""
+    """Return a NumPy array without a mask; TypeError where an entry is masked."""
     # The type is asked first: numpy.ma takes time to import.
     if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):
         return value
@@ -79,7 +79,7 @@ def unmasked(value: Array, name: str) -> Array:
 
 
 def first_bad(w: Array, bad: Array) -> tuple[str, Any]:
-    """Index (as text) and value of the first entry where bad."""
+    """Return the index (as text, e.g. "[0][2]") and the value of the first entry of w where `bad` is true."""
     bad = np.asarray(bad.cpu() if hasattr(bad, "cpu") else bad)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
     entry = w[where] if where else w

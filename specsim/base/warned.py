@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 _PACKAGE = Path(__file__).parents[1]
-# Folders and files whose frames lie between the caller and the
-# warning: both packages, and decorators around functions.
+# Folders and files whose frames may lie between the caller and the warning: both packages, and
+# decorators around functions.
 _OURS = (str(_PACKAGE), str(_PACKAGE.with_name("real")), str(Path(np.__file__).parent), contextlib.__file__)
 
 
