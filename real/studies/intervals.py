@@ -36,9 +36,22 @@ def typical(groups: Sequence[Sequence[float]]) -> float:
     return float(np.median([np.median(group) for group in groups]))
 
 
-def ratio(top: Array, bottom: Array, *, level: float = 0.95) -> Estimate:
-    """Return sum(top) / sum(bottom) over prompts, with Student's interval."""
-    return jackknife((top, bottom), lambda a, b: a / b, level=level)
+def ratio(top: Array, bottom: Array, *, level: float = 0.95, most: float = float("inf")) -> Estimate:
+    """Return sum(top) / sum(bottom) over prompts, with Student's interval.
+
+    Of the interval remains what is possible: nothing above `most`, and nothing below 0 where no
+    term is negative. Without an interval for one prompt.
+
+    Examples
+    --------
+    >>> [round(value, 2) for value in ratio(np.array([1, 3]), np.array([2, 4]), most=1)]
+    [0.67, 0.0, 1]
+    """
+    value, low, high = jackknife((top, bottom), lambda a, b: a / b, level=level)
+    least = 0.0 if np.min(top) >= 0 and np.min(bottom) >= 0 else float("-inf")
+    if low == float("-inf"):
+        return Estimate(value, low, high)
+    return Estimate(value, max(low, least), min(high, most))
 
 
 def speedup(

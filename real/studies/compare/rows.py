@@ -119,7 +119,7 @@ def acceptance(texts: list[Text], rule: ModuleType | Stepwise | Raced, gamma: in
     runs = [predict_blocks(text.score, gamma, rule, ended=text.ended) for text in texts]
     tried = sum(r.tried for r in runs)
     hazards = sum(r.hazards * r.tried for r in runs) / np.where(tried > 0, tried, 1)
-    return Scored(intervals.ratio(sums, lengths), [float(h) for h in hazards], len(texts), int(lengths.sum()))
+    return Scored(intervals.ratio(sums, lengths, most=1.0), [float(h) for h in hazards], len(texts), int(lengths.sum()))
 
 
 def row(
@@ -135,7 +135,7 @@ def row(
     # Tokens and target calls: predicted from texts, and counted on prompts.
     lengths = np.array([len(text.score.p) for text in texts])
     tokens, blocks, expected = side.tokens, side.blocks, side.expected
-    tau = intervals.ratio(lengths, expected)
+    tau = intervals.ratio(lengths, expected, most=gamma + 1)
     accepted = np.array([n for run in side.runs for n in run.accepted])
     difference = intervals.jackknife(
         (tokens, blocks, lengths, expected),
@@ -153,7 +153,7 @@ def row(
         gamma=gamma,
         tau_predicted=tau,
         tau_over_positions=over_positions([text.score for text in texts], rule, gamma),
-        tau_measured=intervals.ratio(tokens, blocks),
+        tau_measured=intervals.ratio(tokens, blocks, most=gamma + 1),
         tau_difference=difference,
         calls_predicted=float(tokens.sum()) / tau.value,
         calls_measured=int(blocks.sum()),

@@ -107,7 +107,7 @@ def _row(
     tau, difference, sampled, speedup = None, None, 0.0, None
     if predictions[0] is not None:
         expected = np.array([float(renewed.blocks) for renewed, _ in predictions])
-        tau = intervals.ratio(lengths, expected)
+        tau = intervals.ratio(lengths, expected, most=entry.length + 1)
         speedup = tau.value * step / cycle
         difference = intervals.jackknife(
             (tokens, blocks, lengths, expected),
@@ -133,7 +133,7 @@ def _row(
         levels=entry.length,
         tau_predicted=tau,
         tau_sampled=sampled,
-        tau_measured=intervals.ratio(tokens, blocks),
+        tau_measured=intervals.ratio(tokens, blocks, most=entry.length + 1),
         tau_difference=difference,
         calls_measured=int(blocks.sum()),
         tokens=int(tokens.sum()),

@@ -140,6 +140,7 @@ def test_a_compared_row_is_the_record_of_one_run(monkeypatch: pytest.MonkeyPatch
         pair["speedup"]["interval"][0],
     )
     assert asked[0][1:4] == ["-m", "real", "compare"]
+    assert asked[0][-2:] == ["--", "tiny"]
     for words in (["--gamma", "1"], ["--seed", "4"], ["--max-tokens", "8"]):
         assert words[1] == asked[0][asked[0].index(words[0]) + 1]
     monkeypatch.setattr(

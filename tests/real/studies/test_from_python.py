@@ -92,7 +92,7 @@ def test_numbers_are_those_of_the_command(tmp_path: Path, quick: None) -> None:
     prompts = read_prompts(TINY / "prompts.json")[:2]
     found = real.compare(pair(), prompts, gammas=[2], max_tokens=6)
     words = ("--widen", "0", "--count", "2", "--max-tokens", "6", "--gamma", "2", "--out", str(tmp_path / "x.json"))
-    shown = command("compare", *words, "--json")
+    shown = command("compare", "tiny", *words, "--json")
     assert shown.exit_code == 0, shown.output
     record = json.loads(shown.stdout)
     assert record.keys() == found.record.keys()

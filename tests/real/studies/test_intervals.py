@@ -47,3 +47,15 @@ def test_a_speedup_of_three_prompts_has_no_interval() -> None:
     assert found == Estimate(found.value, -math.inf, math.inf)
     assert math.isfinite(intervals.ratio(tokens, calls).low)
     assert intervals.ratio(tokens[:1], calls[:1]).high == math.inf
+
+
+def test_an_interval_of_a_ratio_holds_nothing_impossible() -> None:
+    """Two prompts have an interval far beyond 0 and 1; of acceptance what can be remains, of a difference all."""
+    accepted, tried = np.array([0.1, 0.9]), np.array([1.0, 1.0])
+    free = intervals.jackknife((accepted, tried), lambda top, bottom: top / bottom, level=0.95)
+    assert free.low < 0
+    assert free.high > 1
+    assert intervals.ratio(accepted, tried, most=1.0) == (0.5, 0.0, 1.0)
+    assert intervals.ratio(accepted, tried).high == free.high
+    assert intervals.ratio(accepted - 0.5, tried).low < 0
+    assert intervals.ratio(accepted[:1], tried[:1], most=1.0).low == float("-inf")
