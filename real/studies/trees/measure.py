@@ -129,7 +129,7 @@ def measure(
     # The rule that is simulated, on chains.
     lossless = guarantee("greedy_block").lossless
     for budget in budgets:
-        trace = _greedy_block(models, budget, blocks, sequences, seed)
+        trace = greedy_block_counts(models, budget, blocks, sequences, seed)
         yield _row("chain", "greedy_block", lossless, budget, f"chain of {budget}", trace.tau) | {
             "interval": list(trace.tau_interval())
         }
@@ -143,7 +143,7 @@ def measure(
             yield _row(name, "target_only", lossless, budget, "", float(tau))
 
 
-def _greedy_block(models: Models, gamma: int, blocks: int, sequences: int, seed: int) -> Trace:
+def greedy_block_counts(models: Models, gamma: int, blocks: int, sequences: int, seed: int) -> Trace:
     """Simulate `greedy_block` on chains of gamma drafts; return the counts of all texts.
 
     `conditional_tau` cannot compute it: a block of this rule changes the target of later blocks,
@@ -152,10 +152,11 @@ def _greedy_block(models: Models, gamma: int, blocks: int, sequences: int, seed:
     # A simulation has one start for all its texts: 16 groups of texts with starts of their own, or
     # fewer, since a group has at least two texts.
     groups = min(16, sequences // 2)
-    texts = sequences // groups
     starts = models.starts(groups) or [models.target.start] * groups
+    # Texts of each group, as even as can be.
+    sizes = [sequences // groups + (i < sequences % groups) for i in range(groups)]
     traces = []
-    for i, start in enumerate(starts):
+    for i, (start, texts) in enumerate(zip(starts, sizes, strict=True)):
         trace = simulate(
             models.target._replace(start=start),
             models.draft._replace(start=start),

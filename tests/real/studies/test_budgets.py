@@ -16,7 +16,7 @@ from real.cli import app
 from real.studies.drafts.measure import Rows
 from real.studies.trees import report as trees_report
 from real.studies.trees.kinds import KINDS, branchings
-from real.studies.trees.measure import recited, steps, trigrams
+from real.studies.trees.measure import greedy_block_counts, recited, steps, trigrams
 from specsim import acceptance_rate
 from specsim.trees import depths
 
@@ -178,6 +178,13 @@ def test_recited_rows_are_the_recorded_ones() -> None:
     assert models.target.rows.shape[-1] < 30
     assert np.allclose(found, acceptance_rate(p, q), atol=1e-12)
     assert models.starts(3) == [0, 2, 4]
+
+
+@pytest.mark.parametrize("sequences", [7, 20, 35])
+def test_every_text_that_is_asked_for_is_simulated(sequences: int) -> None:
+    """Groups of 16 do not divide these numbers."""
+    models = trigrams("a banana and a bandana", "an anagram", 5)
+    assert len(greedy_block_counts(models, 2, 3, sequences, 0).kept) == sequences
 
 
 def test_trigrams_count_both_texts() -> None:
