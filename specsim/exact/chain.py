@@ -24,7 +24,8 @@ Law = dict[tuple[int, ...], Array]
 # Largest number of weights (context-free pairs), or of drafted blocks (models), that are
 # enumerated.
 MAX_STATES = 2**20
-# Bits of two floats that agree in equal products of other order.
+# Bits of the mantissa that are compared: products of the same factors in another order differ only
+# beyond them.
 BITS = 44
 
 
@@ -42,7 +43,9 @@ def blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, prefix: tu
     law: Law = {}
     for x in itertools.product(range(target[()].shape[-1]), repeat=gamma):
         weight, _, joint = _block(rule, target, draft, x, prefix)
-        for n, y in zip(*np.nonzero(joint), strict=True) if weight else ():
+        if not weight:
+            continue
+        for n, y in zip(*np.nonzero(joint), strict=True):
             text = (*x[:n], int(y))
             law[text] = law.get(text, 0) + weight * joint[n, y]
     return law
@@ -74,23 +77,30 @@ def strong_law(rule: ModuleType, target: Table, draft: Table, gamma: int) -> tup
     expected_accepted = 0
     for x in itertools.product(range(target[()].shape[-1]), repeat=gamma):
         weight, plan, joint = _block(rule, target, draft, x)
-        for n, y in zip(*np.nonzero(joint), strict=True) if weight else ():
-            expected_accepted += weight * joint[n, y] * int(n)
-            factors = after_block(rule, plan, np.array(x, dtype=np.int64), n, y)
+        if not weight:
+            continue
+        drafts = np.array(x, dtype=np.int64)
+        # The block ends with n accepted drafts and the token y; the text goes on after them.
+        for n, y in zip(*np.nonzero(joint), strict=True):
+            block_mass = weight * joint[n, y]
+            expected_accepted += block_mass * int(n)
+            factors = after_block(rule, plan, drafts, n, y)
             for text, mass in _continued(target, draft, (*x[:n], int(y)), factors, gamma + 1):
-                law[text] = law.get(text, 0) + weight * joint[n, y] * mass
+                law[text] = law.get(text, 0) + block_mass * mass
     return law, expected_accepted
 
 
-def after_block(rule: ModuleType, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
+def after_block(rule: ModuleType, plan: Any, drafts: Array, num_accepted: Array, token: Array) -> tuple[Array, Array]:
     """Return the factors (above, below): the next token comes from (above p - below q)+, normalised.
 
     For most rules they are (1, 0), which is p itself. Greedy block verification changes the target
-    of the tokens after a block (T18). `kept` is the number of accepted drafts.
+    of the tokens after a block (T18).
     """
-    if discover.facts(rule).continuation:
-        return tuple(factor[..., 0] for factor in rule.continuation(plan, drafts, np.asarray(kept), np.asarray(token)))
-    return 1, 0
+    if not discover.facts(rule).continuation:
+        return 1, 0
+    # The rule gives them with an axis of the vocabulary, of length 1.
+    factors = rule.continuation(plan, drafts, np.asarray(num_accepted), np.asarray(token))
+    return tuple(factor[..., 0] for factor in factors)
 
 
 def _continued(target: Table, draft: Table, text: tuple[int, ...], factors: Any, length: int) -> Iterator[Any]:
@@ -111,10 +121,11 @@ def _continued(target: Table, draft: Table, text: tuple[int, ...], factors: Any,
     is_last = len(text) == length - 1
     law = p if is_last or not below else normalize_or(positive_part(above * p - below * q), p)
 
-    # Every token that it allows, and what follows that.
+    # Every token y that this law allows, and every text that goes on with y.
     for y in np.flatnonzero(law):
-        for whole, mass in _continued(target, draft, (*text, int(y)), (above * p[y], below * q[y]), length):
-            yield whole, law[y] * mass
+        next_factors = (above * p[y], below * q[y])
+        for whole_text, mass in _continued(target, draft, (*text, int(y)), next_factors, length):
+            yield whole_text, law[y] * mass
 
 
 def expected_blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, length: int) -> Array:
@@ -186,15 +197,15 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
 def _tau_of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
     """Return tau of laws that do not depend on the context.
 
-    The drafts matter through the weight w_i alone. Its law is a table of weights and their masses,
-    in which equal weights are merged.
+    The drafts matter through the weight w_i of `expected_tokens` alone. Its law is a table of
+    weights and their masses, in which equal weights are merged.
     """
-    # Ratios p/q that can be drafted, and the probability of each.
-    drafted = q > 0
-    p, q = p[drafted], q[drafted]
-    ratio, which = np.unique(arrays.quotient(p, q), return_inverse=True)
+    # Ratios p/q of tokens that can be drafted, and the probability of each.
+    is_drafted = q > 0
+    p, q = p[is_drafted], q[is_drafted]
+    ratio, ratio_index = np.unique(arrays.quotient(p, q), return_inverse=True)
     chance = np.zeros_like(q, shape=len(ratio))
-    np.add.at(chance, which, q)
+    np.add.at(chance, ratio_index, q)
     # One draft after the other: E[n] grows by E[min(1, w_i)].
     weight, mass, tau = np.ones_like(ratio[:1]), np.ones_like(ratio[:1]), 1
     for i in range(gamma):
@@ -214,12 +225,14 @@ def _merged(weight: Array, mass: Array) -> tuple[Array, Array]:
 
     Floats that agree to BITS bits count as equal; their mean replaces them, which keeps E[w].
     """
-    keys, which = np.unique(weight if weight.dtype == object else _rounded(weight), return_inverse=True)
+    rounded = weight if weight.dtype == object else _rounded(weight)
+    keys, key_index = np.unique(rounded, return_inverse=True)
+    # For each key the mass, and the sum of mass times weight, whose quotient is the mean weight.
     total, moment = np.zeros_like(mass, shape=len(keys)), np.zeros_like(mass, shape=len(keys))
-    np.add.at(total, which, mass)
-    np.add.at(moment, which, mass * weight)
-    possible = total > 0
-    return moment[possible] / total[possible], total[possible]
+    np.add.at(total, key_index, mass)
+    np.add.at(moment, key_index, mass * weight)
+    is_possible = total > 0
+    return moment[is_possible] / total[is_possible], total[is_possible]
 
 
 def _rounded(w: Array) -> Array:
@@ -229,7 +242,10 @@ def _rounded(w: Array) -> Array:
 
 
 def _tau_of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
-    """Return tau of models, by enumeration of every drafted block."""
+    """Return tau of models, by enumeration of every drafted block.
+
+    Given the drafts, the first i are all accepted with probability min(1, w_i) (see `expected_tokens`).
+    """
     # rows(prefix) gives the laws of target and draft; the number of blocks is bounded.
     rows = check.models(target, draft)
     vocab = rows(())[0].shape[-1]
@@ -240,14 +256,19 @@ def _tau_of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
         )
 
     def accepted_after(prefix: tuple[int, ...], weight: Any) -> Any:
-        """Return the expected number of drafts that are accepted after a drafted prefix of this weight."""
+        """Return the expected number of accepted drafts beyond a drafted prefix, whose w_i is `weight`.
+
+        The prefix may itself be rejected: the weights of later drafts count that, too.
+        """
         if len(prefix) == gamma:
             return 0
         p, q = rows(prefix)
-        # A token that can be drafted is accepted with probability min(1, w_i), others after it.
+        # The next draft, for each token that can be drafted: its acceptance, and that of later drafts.
         drafted = np.flatnonzero(np.asarray(q > 0))
         weights = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
-        deeper = [accepted_after((*prefix, int(token)), w) for token, w in zip(drafted, weights, strict=True)]
-        return (q[drafted] * (np.where(weights < 1, weights, 1) + np.array(deeper))).sum()
+        acceptance = np.where(weights < 1, weights, 1)
+        pairs = zip(drafted, weights, strict=True)
+        accepted_later = np.array([accepted_after((*prefix, int(token)), w) for token, w in pairs])
+        return (q[drafted] * (acceptance + accepted_later)).sum()
 
     return 1 + accepted_after((), 1)

@@ -17,6 +17,8 @@ from specsim.forking import rational
 from specsim.types import Signals
 
 Text = tuple[int, ...]
+# Numbers of drafts, one of each block.
+Lengths = tuple[int, ...]
 
 
 def law(
@@ -31,16 +33,20 @@ def law(
 
 def outcomes(
     controller: ModuleType, rule: ModuleType, target: Table, draft: Table, length: int, most: int
-) -> dict[tuple[Text, Text], Fraction]:
+) -> dict[tuple[Text, Lengths], Fraction]:
     """Return the law of (text, number of drafts of each block)."""
 
-    def program(fork: rational.Fork) -> tuple[Text, Text]:
+    def program(fork: rational.Fork) -> tuple[Text, Lengths]:
         """Write one text, with the uniforms of a fork."""
-        text, block_lengths, state = Text(), Text(), controller.start(())
+        text, block_lengths = Text(), Lengths()
+        state = controller.start(())
         while len(text) < length:
-            state, drafts = _block(controller, state, draft, text, min(most, length - len(text) - 1), fork)
+            # A block ends with a token of the target, so at most the others are drafted.
+            room = length - len(text) - 1
+            state, drafts = _block(controller, state, draft, text, min(most, room), fork)
             num_accepted, token = _verified(rule, target, draft, text, drafts, fork)
-            text, block_lengths = (*text, *drafts[:num_accepted], token), (*block_lengths, len(drafts))
+            text = (*text, *drafts[:num_accepted], token)
+            block_lengths = (*block_lengths, len(drafts))
             state = controller.learn(state, np.asarray(num_accepted), np.asarray(len(drafts)))
         return text, block_lengths
 
@@ -51,6 +57,7 @@ def drafted(controller: ModuleType, state: Any, draw: Callable[[], Signals], mos
     """Return the controller's state after a block, and the block's number of drafts.
 
     There is a first draft, then one more as long as the controller asks for it, at most `most`.
+    `draw` makes one draft and returns its signals.
     """
     functions = discover.controller_facts(controller)
     if functions.block:
@@ -68,18 +75,18 @@ def drafted(controller: ModuleType, state: Any, draw: Callable[[], Signals], mos
 def _block(
     controller: ModuleType, state: Any, draft: Table, text: Text, most: int, fork: rational.Fork
 ) -> tuple[Any, Text]:
-    """Return the controller's state, and the drafts that are handed to the rule."""
+    """Draft one block; return the controller's state, and the drafts that are handed to the rule."""
     drafts: list[int] = []
 
     def draw() -> Signals:
-        """Draw one draft, and return what the controller sees of it."""
+        """Draw one draft, and return the signals that the controller sees of it."""
         row = draft[(*text, *drafts)]
         token = pick(row[None], fork.uniforms(1))
         drafts.append(int(token[0]))
         return signals_of(row, token[0], np.asarray(len(drafts)))
 
-    state, handed = drafted(controller, state, draw, most)
-    return state, tuple(drafts[:handed])
+    state, num_drafts = drafted(controller, state, draw, most)
+    return state, tuple(drafts[:num_drafts])
 
 
 def _verified(

@@ -12,7 +12,7 @@ from specsim.types import Array
 
 
 def sampled(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> dict[tuple[tuple[int, ...], int], Fraction]:
-    """Return the exact law of (drafts, token) of a coupled rule."""
+    """Return the exact law of (drafts, token) of a coupled rule; p and q are Fractions (V,)."""
 
     def program(race: rational_races.Race) -> tuple[tuple[int, ...], int]:
         """Run the rule on exponential variates that fork."""

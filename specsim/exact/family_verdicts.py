@@ -25,8 +25,8 @@ from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.lookup import step_argument, tree_rule
 
-# Random tables of each shape and vocabulary, by scheme, 1 of others: two of three tables of paths
-# acquit a rule that does not merge equal beginnings.
+# Number of random tables for each shape and vocabulary, by scheme; other schemes have one. Of paths
+# there are three, for two of them show no difference for a rule that does not merge equal beginnings.
 _TABLES = {"paths": 3}
 # Shapes of trees by scheme: parents, or (width, depth) of beams; other schemes have those of "iid".
 _SHAPES: dict[str, list[tuple[int, ...]]] = {
@@ -69,23 +69,26 @@ def chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
     """Return the verdict on a chain rule: blocks continued to gamma + 1 tokens, on random tables."""
     rng, worst, witness = np.random.default_rng(0), Fraction(0), ""
     runnable = on_rationals(rule)
-    shapes = [(vocab, gamma) for vocab in (2, 3) for gamma in (1, 2) for _ in range(5)]
-    for vocab, gamma in shapes:
+    # Five random tables of each size.
+    sizes = [(vocab, gamma) for vocab in (2, 3) for gamma in (1, 2) for _ in range(5)]
+    for vocab, gamma in sizes:
+        # The distance of the rule's law of texts from the target's.
         target, draft = _tables(rng, vocab, gamma, one_hot)
         law = strong_law(runnable, target, draft, gamma)[0]
         goal = target_law(target, gamma + 1)
         bias = sum((max(goal[text] - law.get(text, Fraction(0)), Fraction(0)) for text in goal), Fraction(0))
         if bias > max(worst, 0 if discover.facts(rule).exact else ROUNDING):
             worst, witness = Fraction(bias), f"a table with {vocab} tokens at gamma = {gamma}"
-    return verdict(rule, worst, len(shapes), witness)
+    return verdict(rule, worst, len(sizes), witness)
 
 
 @lru_cache
 def coupled_verdict(rule: ModuleType, num_drafts: int, one_hot: bool) -> Guarantee:
     """Return the verdict on a coupled rule, over all pairs of laws on two and three tokens with small denominators."""
     cases, worst, witness = 0, Fraction(0), ""
-    for vocab, largest in ((2, 3), (3, 2)):
-        laws = rational_laws(vocab, largest)
+    for vocab, denominator in ((2, 3), (3, 2)):
+        # All pairs (p, q) whose entries are multiples of 1 / denominator.
+        laws = rational_laws(vocab, denominator)
         targets = [row for row in laws if not one_hot or max(row) == 1]
         for p, q in itertools.product(targets, laws):
             law = coupled.token_law(rule, p, q, num_drafts)
@@ -102,7 +105,7 @@ def tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rule
     known = [*discover.names("draft"), *topology.SCHEMES]
     if scheme not in (None, *known):
         raise ValueError(f"scheme {scheme!r} is unknown; schemes of trees: {', '.join(known)}")
-    # A scheme that is none of the rule's is refused.
+    # The schemes to try; a scheme that the rule does not verify is refused.
     if scheme is not None:
         tree_rule(rule, scheme)
     step_options = step_argument(rule, step)
@@ -113,28 +116,30 @@ def tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rule
     else:
         schemes = list(discover.facts(rule).own)
 
+    # Random tables for each scheme, shape and vocabulary.
     rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
     runnable = on_rationals(rule)
-    for drawn in schemes:
-        shapes, repeats = _SHAPES.get(drawn, _SHAPES["iid"]), range(_TABLES.get(drawn, 1))
-        options = {"draws": _one_or_two} if drawn == "distinct" else {}
+    for tree_scheme in schemes:
+        shapes = _SHAPES.get(tree_scheme, _SHAPES["iid"])
+        repeats = range(_TABLES.get(tree_scheme, 1))
+        options = {"draws": _one_or_two} if tree_scheme == "distinct" else {}
         for shape, vocab, _ in itertools.product(shapes, (2, 3), repeats):
             # The law of accepted drafts and next token, continued by the target.
             target, draft = _tables(rng, vocab, 2, one_hot)
-            trees = drawn_trees(draft.__getitem__, shape, drawn, **options)
+            trees = drawn_trees(draft.__getitem__, shape, tree_scheme, **options)
             law = kept_law(runnable, target.__getitem__, trees, **step_options, **options)
             texts = continued_law(law, target.__getitem__, 3)
             bias = sum((max(goal - mass, Fraction(0)) for _, mass, goal in texts), Fraction(0))
             cases += 1
             if bias > max(worst, 0 if discover.facts(rule).exact else ROUNDING):
-                worst, witness = Fraction(bias), f"{drawn} trees of shape {shape} with {vocab} tokens"
+                worst, witness = Fraction(bias), f"{tree_scheme} trees of shape {shape} with {vocab} tokens"
     return verdict(rule, worst, cases, witness)
 
 
 def verified_schemes(rule: ModuleType, step_options: Mapping[str, Any]) -> list[str]:
-    """Return the CHILDREN of a tree rule that it verifies with such a step rule.
+    """Return the schemes (CHILDREN) of a tree rule that it verifies with the step rule of `step_options`.
 
-    All of them if there is none: an error will say why.
+    If there are none, return all of them, so that running the rule raises an error that says why.
     """
 
     def is_verified(scheme: str) -> bool:
@@ -150,19 +155,19 @@ def verified_schemes(rule: ModuleType, step_options: Mapping[str, Any]) -> list[
 
 
 def try_siblings(rule: ModuleType, scheme: str, step_options: Mapping[str, Any]) -> None:
-    """Let a tree rule prepare for two siblings: ValueError says why it, or its step rule, does not verify them."""
+    """Let a tree rule prepare for two siblings; ValueError if it, or its step rule, does not verify them."""
     half = np.full((3, 2), 0.5)
     tokens, parents, depths = np.arange(2), np.array([-1, -1]), np.array([1, 1])
     rule.prepare(half, half, TokenTree(parents, tokens, depths, scheme), **step_options)
 
 
 def _tables(rng: np.random.Generator, vocab: int, depth: int, one_hot: bool) -> list[dict[tuple[int, ...], Array]]:
-    """Return random tables of target and draft; the target's laws are one-hot if asked for."""
+    """Return random tables [target, draft]; the target's laws are one-hot if asked for."""
     return [rational_table(rng, vocab, depth, one_hot=is_one_hot) for is_one_hot in (one_hot, False)]
 
 
 def _one_or_two(q: Array) -> Draws:
-    """Return the number of draws at a node of a tree of scheme "distinct", which depends on q."""
+    """Return the law of the number of draws at a node of scheme "distinct": one or two, depending on q."""
     return Draws(1, q.max(axis=-1), 2)
 
 

@@ -132,8 +132,9 @@ def guarantee(
     if family == "coupled":
         tried = tried_counts(discover.find("coupled", rule), num_drafts, (1, 2))
         module = discover.with_params(coupled_rule(rule, tried[0]), params)
-        if scheme not in (None, discover.facts(module).own[0]):
-            raise ValueError(f"coupled rule {rule!r} drafts by {discover.facts(module).own[0]!r}, not {scheme!r}")
+        its_scheme = discover.facts(module).own[0]
+        if scheme not in (None, its_scheme):
+            raise ValueError(f"coupled rule {rule!r} drafts by {its_scheme!r}, not {scheme!r}")
         return worst_of({min(k, 2): coupled_verdict(module, min(k, 2), is_greedy) for k in tried})
 
     # A chain rule, of single drafts.

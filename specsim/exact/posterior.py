@@ -67,9 +67,10 @@ def hit_posterior(
     (law, drafted), xp = hits(module, p, q, num_drafts), array_namespace(p)
     # A lossy rule has no posterior.
     if check.concrete(law):
-        off = xp.sum(abs(law - p), axis=-1) / 2
-        if bool(xp.any(off > (0 if law.dtype == object else 10 * check.TOLERANCE))):
-            where, bias = check.first_bad(off, off == xp.max(off))
+        distance = xp.sum(abs(law - p), axis=-1) / 2
+        rounding = 0 if law.dtype == object else 10 * check.TOLERANCE
+        if bool(xp.any(distance > rounding)):
+            where, bias = check.first_bad(distance, distance == xp.max(distance))
             name = discover.name_of(module)
             raise ValueError(f"rule {name!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
     return arrays.at_most(xp.where(p > 0, drafted / xp.where(p > 0, p, 1), 0 * p), 1)
@@ -122,13 +123,14 @@ def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:
         if ids.size and ids.dtype.kind not in "iu":
             raise TypeError(f"{name} must hold integer token ids, got dtype {ids.dtype}")
 
-    # A node is on the text if its parent is, and its token is the text's at its depth. The root's
-    # column comes first.
+    # A node is on the text if its parent is, and its token is the text's at its depth. In `on_text`
+    # (T, n + 1) the root's column comes first.
     depth = topology.depths(shape)
     on_text = np.ones((len(y), len(shape) + 1), dtype=bool)
     survival = np.zeros((len(y), int(depth.max(initial=0))))
     for node, (parent, level) in enumerate(zip(shape, depth, strict=True)):
-        # Past the end of the text nothing follows: -2 is no token, and no absent node.
+        # The text's token at the node's depth. Past the end there is none: -2 is neither a token nor
+        # an absent node.
         follows = np.full(len(y), -2)
         follows[: max(len(y) - level + 1, 0)] = y[level - 1 :]
         on_text[:, node + 1] = on_text[:, parent + 1] & (drafted[:, node] == follows)

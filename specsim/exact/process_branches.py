@@ -30,30 +30,33 @@ class Outcome(NamedTuple):
 def outcome(process: ModuleType, rule: Any, models: Mapping[str, Joint], length: int) -> Outcome:
     """Follow a process along all of its branches; return the laws of its text and of its passes.
 
-    States with the same content are followed once, with the weights of all: what a state does not
-    hold is forgotten.
+    States with the same content are followed once, with the sum of their weights: the process
+    cannot tell them apart.
     """
+    # Content -> (a state with it, its probability). Before the first call there is one state.
     states: dict[Any, tuple[Any, Fraction]] = {(): (process.start(length, 1), Fraction(1))}
     law: Texts = {}
     passes: dict[int, Fraction] = {}
-    # For every place at most a draft in each call, and a verdict.
-    most = (length + 2) ** 2
-    for _ in range(most):
-        later: dict[Any, tuple[Any, Fraction]] = {}
+    # A bound for processes that never end: for each place, a call for each draft, and one to verify.
+    max_calls = (length + 2) ** 2
+    for _ in range(max_calls):
+        next_states: dict[Any, tuple[Any, Fraction]] = {}
         for state, weight in states.values():
-            # A filled text ends its branch; other states go on, equal ones together.
+            # A filled text ends its branch. The batch has one text.
             if int(state.filled[0]) >= length:
-                text, number = tuple(map(int, host(state.text)[0])), int(state.passes[0])
+                text, num_passes = tuple(map(int, host(state.text)[0])), int(state.passes[0])
                 law[text] = law.get(text, Fraction(0)) + weight
-                passes[number] = passes.get(number, Fraction(0)) + weight
+                passes[num_passes] = passes.get(num_passes, Fraction(0)) + weight
                 continue
-            for after, share in _branches(process, rule, models, state):
-                key = _content(after)
-                later[key] = (after, later[key][1] + weight * share if key in later else weight * share)
-        if not later:
+            # Other states go on, equal ones together.
+            for next_state, chance in _branches(process, rule, models, state):
+                key = _content(next_state)
+                _, mass = next_states.get(key, (next_state, Fraction(0)))
+                next_states[key] = (next_state, mass + weight * chance)
+        if not next_states:
             return Outcome(law, passes)
-        states = later
-    raise ValueError(f"process {discover.name_of(process)!r} has not filled {length} places after {most} calls")
+        states = next_states
+    raise ValueError(f"process {discover.name_of(process)!r} has not filled {length} places after {max_calls} calls")
 
 
 def _branches(process: ModuleType, rule: Any, models: Mapping[str, Joint], state: Any) -> Any:
@@ -73,7 +76,7 @@ def _content(value: Any) -> Any:
 
 
 class Joint:
-    """A model as the law of whole texts: it has a row for any places of a text that are seen."""
+    """A model as the law of whole texts: it gives the law at any place, given tokens at any other places."""
 
     def __init__(self, model: Callable[[Text], Array], vocab: int, length: int) -> None:
         self.model, self.vocab, self.length = model, vocab, length
@@ -85,6 +88,7 @@ class Joint:
         tokens, seen = host(asked.tokens), asked.seen
         rows = np.empty((*asked.places.shape, self.vocab), dtype=object)
         for i, j in np.ndindex(*asked.places.shape):
+            # Text i, the j-th place that is asked for.
             known = tuple((int(k), int(tokens[i, k])) for k in np.flatnonzero(seen[i, j]))
             rows[i, j] = self._row(int(asked.places[i, j]), known)
         return rows
@@ -92,8 +96,8 @@ class Joint:
     def texts(self) -> Texts:
         """Return the model's law of whole texts."""
         if not self._texts:
-            every = itertools.product(range(self.vocab), repeat=self.length)
-            self._texts = {text: weight for text in every if (weight := self._weight(text))}
+            all_texts = itertools.product(range(self.vocab), repeat=self.length)
+            self._texts = {text: weight for text in all_texts if (weight := self._weight(text))}
         return self._texts
 
     def conditional(self, known: Mapping[int, int]) -> Texts:

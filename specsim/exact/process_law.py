@@ -37,9 +37,12 @@ class Filled(NamedTuple):
     """
 
     law: dict[Text, Fraction]
-    passes: Fraction  # expected
-    most: int  # passes on any path
-    bias: Fraction  # total variation distance; 0 where process and rule are lossless
+    # Expected number of passes.
+    passes: Fraction
+    # Most passes on any path.
+    most: int
+    # Total variation distance; 0 where process and rule are lossless.
+    bias: Fraction
 
 
 def fill(
@@ -93,8 +96,8 @@ def fill(
     Examples
     --------
     >>> from fractions import Fraction as F
-    >>> found = fill([F(1, 3), F(2, 3)], "jacobi", length=2, params={"window": 1})
-    >>> str(found.law[1, 1]), str(found.passes)
+    >>> filled = fill([F(1, 3), F(2, 3)], "jacobi", length=2, params={"window": 1})
+    >>> str(filled.law[1, 1]), str(filled.passes)
     ('4/9', '5/3')
 
     What Lumina-mGPT 2.0 ships takes fewer passes, and gives another text:
@@ -115,9 +118,9 @@ def fill(
     target_rows, vocab = _model(target, "target")
     models = {"target": Joint(target_rows, vocab, _length(length, vocab))}
     if draft is not None:
-        draft_rows, other = _model(draft, "draft")
-        if other != vocab:
-            raise ValueError(f"target has {vocab} tokens and draft has {other}: the vocabularies differ")
+        draft_rows, draft_vocab = _model(draft, "draft")
+        if draft_vocab != vocab:
+            raise ValueError(f"target has {vocab} tokens and draft has {draft_vocab}: the vocabularies differ")
         models["draft"] = Joint(draft_rows, vocab, length)
     _refuse_lossy(verifier, lossy, models["target"])
 
@@ -131,7 +134,7 @@ def fill(
 
 
 def _prompt(params: Mapping[str, Any] | None, vocab: int) -> dict[int, int]:
-    """Return the tokens of the text that a process is passed as `given`, by place."""
+    """Return the prompt, the parameter `given` of a process: place -> token."""
     prompt = check.record((params or {}).get("given") or {}, "given", dict)
     for place, token in prompt.items():
         if not 0 <= token < vocab:
@@ -173,7 +176,7 @@ def text_law(target: Model | Array, length: int) -> dict[Text, Fraction]:
 
 
 def _length(length: Any, vocab: int) -> int:
-    """Return the length of a text, if its texts are few enough to be summed over."""
+    """Return the length of a text; ValueError if there are too many such texts to be summed over."""
     number = check.integer(length, "length", 1)
     if number > CELLS or number * math.log(vocab) > math.log(CELLS) + 1e-9:
         raise ValueError(f"length {number} at {vocab} tokens makes more than the {CELLS} texts that are summed over")
@@ -181,20 +184,20 @@ def _length(length: Any, vocab: int) -> int:
 
 
 def _model(law: Any, name: str) -> tuple[Callable[[Text], Array], int]:
-    """Return (a model in rationals, its vocabulary size), its laws validated when asked for."""
+    """Return (a model in rationals, its vocabulary size); a law is validated when it is asked for."""
     if not callable(law):
         row = _exact(law, name)
         return lambda text: row, len(row)
     vocab = len(_exact(law(()), f"{name}()"))
 
-    def after(text: Text) -> Array:
+    def law_after(text: Text) -> Array:
         """Return the law after a text; its vocabulary is that of the empty text."""
         row = _exact(law(text), f"{name}{text}")
         if len(row) != vocab:
             raise ValueError(f"{name}{text} has {len(row)} tokens and {name}() has {vocab}: the vocabularies differ")
         return row
 
-    return after, vocab
+    return law_after, vocab
 
 
 def _exact(row: Any, name: str) -> Array:

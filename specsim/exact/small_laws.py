@@ -11,10 +11,11 @@ from specsim.types import Array
 
 # Schemes whose candidates may repeat each other.
 REPEATING = ("iid", "paths", "independent")
-# Weights of target and draft by (candidates, whether they may repeat each other), of all that a
-# search tried those where the least of these is largest: how much a third and a fourth candidate,
-# if what is left of the target gives it less than the draft does, would be kept too often; and how
-# much a last residual that was not taken would show.
+# (Number of candidates, whether they may repeat each other) -> weights of target and draft, on which
+# errors of late rounds show in the rule's law: a third or fourth candidate that is accepted too often
+# where the residual gives it less than the draft does, or a residual that is not taken after the last
+# candidate. A search chose the weights: among all that it tried, the smallest of these effects is
+# largest here.
 LASTING = {
     (3, True): ((19, 1, 33, 16, 29), (1, 38, 13, 10, 0)),
     (3, False): ((24, 24, 1, 1, 30), (1, 8, 34, 11, 0)),
@@ -22,8 +23,9 @@ LASTING = {
     (4, False): ((17, 8, 8, 3, 19, 13), (4, 6, 19, 22, 1, 0)),
 }
 
-# Weights of pairs on three tokens: an almost certain token; a tie in the second round; and two
-# tokens that are left for four rounds, the second of which is then to be kept at times only.
+# Pairs (weights of the target, weights of the draft) on three tokens. First: the target is almost
+# certain. Second: a tie in the second round. Third: two tokens stay in the residual for four rounds,
+# and the second of them is then accepted with a probability below 1.
 PAIRS = (((9, 1, 0), (1, 0, 0)), ((5, 7, 4), (4, 4, 8)), ((8, 7, 5), (2, 3, 15)))
 
 

@@ -101,9 +101,10 @@ def expected_kept(
 
 
 def drawn_trees(draft: Model, shape: Any, scheme: str, draws: Callable[[Array], Draws] | None = None) -> list[Drawn]:
-    """Return every tree that can be drawn.
+    """Return every tree that can be drawn, each with its draft laws and its probability.
 
-    The shape of beams is (width, depth), as their parents depend on the draws.
+    `shape` is the tree's parents; for scheme "beam" (width, depth), since the parents of a beam
+    depend on the draws.
     """
     if scheme == "beam":
         if np.shape(shape) != (2,):
@@ -143,9 +144,10 @@ def kept_law(rule: ModuleType, target: Model, trees: Iterable[Drawn], **params: 
 
 
 def continued_law(law: dict[Text, Any], target: Model, length: int) -> Iterator[tuple[Text, Any, Any]]:
-    """Yield every text of that length with its mass and goal.
+    """Yield (text, mass, goal) for every text of that length.
 
-    The mass is its probability when the target goes on after `kept_law`, the goal the target's own.
+    `mass` is the text's probability if the target continues what `law`, of `kept_law`, begins; `goal` is
+    its probability under the target alone.
     """
     vocab = target(()).shape[-1]
     for text in itertools.product(range(vocab), repeat=length):
@@ -155,15 +157,16 @@ def continued_law(law: dict[Text, Any], target: Model, length: int) -> Iterator[
 
 
 def _batches(trees: Iterable[Drawn]) -> list[list[Drawn]]:
-    """Return trees with those of one shape together."""
+    """Return the trees in lists, one for each shape."""
     by_shape: dict[bytes, list[Drawn]] = {}
     for drawn in trees:
-        by_shape.setdefault(np.asarray(drawn[0].parents).tobytes(), []).append(drawn)
+        tree, _, _ = drawn
+        by_shape.setdefault(np.asarray(tree.parents).tobytes(), []).append(drawn)
     return list(by_shape.values())
 
 
 def texts(tree: TokenTree) -> list[Text]:
-    """Return the text of the root and of every node; that of the root where a node is absent."""
+    """Return the text of the root, which is (), and of every node; () where a node is absent."""
     paths: list[Text] = [()]
     for parent, token in zip(np.asarray(tree.parents).tolist(), tree.tokens.tolist(), strict=True):
         paths.append((*paths[parent + 1], token) if token >= 0 else ())

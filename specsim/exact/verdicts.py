@@ -38,7 +38,7 @@ class Guarantee(NamedTuple):
 
 
 _MODELS = ("target", "draft")
-# Tokens and places of the texts that processes fill.
+# (Size of the vocabulary, length) of the texts that processes fill.
 _TEXTS = ((2, 3), (3, 2), (2, 4))
 
 
@@ -63,19 +63,29 @@ def in_general(rule: ModuleType) -> str:
 
 
 def tried_counts(rule: ModuleType, num_drafts: int | None, all_of: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the numbers of drafts to enumerate: that which is asked for, or those of `all_of` that the rule takes."""
+    """Return the numbers of drafts to enumerate: `num_drafts`, or those of `all_of` that the rule takes.
+
+    A rule that takes none of `all_of` is enumerated with the first number that it takes.
+    """
     if num_drafts is not None:
         return (num_drafts,)
     counts = discover.facts(rule).counts
-    return tuple(k for k in all_of if counts is None or k in counts) or tuple(counts or all_of)[:1]
+    if counts is None:
+        return all_of
+    return tuple(k for k in all_of if k in counts) or tuple(counts or all_of)[:1]
 
 
 def worst_of(verdicts: Mapping[int, Guarantee]) -> Guarantee:
-    """Return the largest bias of several numbers of drafts, or none in any; the reason says with how many."""
+    """Return the verdict of largest bias among several, by number of drafts; its reason says with how many.
+
+    It counts the cases of all.
+    """
     k, worst = max(verdicts.items(), key=lambda item: item[1].bias)
     cases = sum(verdict.cases for verdict in verdicts.values())
     if not worst.lossless:
         return worst._replace(cases=cases, reason=f"{worst.reason}, with {_drafts([k])}")
+    # "no difference in 30 exact cases; in general by T01": 30 becomes the sum, and the numbers of
+    # drafts stand before the semicolon.
     first, semicolon, rest = worst.reason.replace(str(worst.cases), str(cases), 1).partition(";")
     return worst._replace(cases=cases, reason=f"{first} with {_drafts(list(verdicts))}{semicolon}{rest}")
 
@@ -91,18 +101,21 @@ def _drafts(counts: list[int]) -> str:
 @lru_cache
 def process_verdict(process: ModuleType, rule: ModuleType | Stepwise, one_hot: bool) -> Guarantee:
     """Return whether texts that a process fills by a rule have the target's law, on random tables."""
-    judge = rule.step if isinstance(rule, Stepwise) else rule
-    exact, run = discover.facts(process).exact and discover.facts(judge).exact, on_rationals(rule)
+    inner_rule = rule.step if isinstance(rule, Stepwise) else rule
+    is_exact = discover.facts(process).exact and discover.facts(inner_rule).exact
+    runnable = on_rationals(rule)
     rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
     for (vocab, length), params in itertools.product(_TEXTS, discover.process_cases(process)):
+        # Random models, and the distance of the process' law of texts from the target's.
         tables = [rational_table(rng, vocab, length - 1, one_hot=is_one_hot) for is_one_hot in (one_hot, False)]
         models = {name: Joint(table.__getitem__, vocab, length) for name, table in zip(_MODELS, tables, strict=True)}
-        filled = outcome(discover.with_params(process, params), run, models, length)
-        bias, cases = distance(filled.law, models["target"].texts()), cases + 1
-        if bias > max(worst, 0 if exact else ROUNDING):
-            values = ", ".join(f"{name} = {value}" for name, value in params.items())
-            worst, witness = bias, f"a table with {vocab} tokens at {length} places{values and ', '}{values}"
-    return verdict(process, worst, cases, witness, exact)
+        filled = outcome(discover.with_params(process, params), runnable, models, length)
+        bias = distance(filled.law, models["target"].texts())
+        cases += 1
+        if bias > max(worst, 0 if is_exact else ROUNDING):
+            values = "".join(f", {name} = {value}" for name, value in params.items())
+            worst, witness = bias, f"a table with {vocab} tokens at {length} places{values}"
+    return verdict(process, worst, cases, witness, is_exact)
 
 
 def on_rationals(rule: Any) -> Any:
