@@ -200,7 +200,8 @@ def total_variation(p: Array, q: Array) -> Array:
     >>> print(total_variation([F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)]))
     1/3
     """
-    p, q = check.pair(*sparse.rows(p, q)[:2])
+    p, q, _ = sparse.rows(p, q)
+    p, q = check.pair(p, q)
     return arrays.at_most(array_namespace(p).sum(arrays.positive_part(p - q), axis=-1), 1)
 
 

@@ -53,10 +53,11 @@ def masked_law(law: Array, mask: Array) -> Array:
 
 
 def masked_row(w: Array, mask: Array, name: str) -> Array:
-    """The kernel of `masked_law`, for rows that are checked; `name` is their name in errors."""
+    """Return `masked_law` of rows w (..., V) that are checked; `name` is their name in errors."""
     # The mask must be bool, and fit the rows.
     xp = array_namespace(w)
     m = check.like(mask if is_array_api_obj(mask) else np.asarray(mask), w)
+    # The type's name is "bool" in NumPy and JAX, and "torch.bool" in torch.
     if str(m.dtype).rpartition(".")[2] != "bool":
         raise TypeError(f"mask has dtype {m.dtype}; it says by True and False which tokens are allowed")
     if m.ndim == 0 or m.shape[-1] != w.shape[-1]:

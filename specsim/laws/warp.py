@@ -135,7 +135,7 @@ def apply(
     seen: Array | None = None,
     logit_bias: Array | None = None,
 ) -> Array:
-    """The kernel of `warp`, for callers that have validated once and call often.
+    """Return the laws of `warp` without its checks, for callers that have validated once and call often.
 
     All arrays are on one device.
     """
@@ -168,8 +168,8 @@ def apply(
 def _adjusted(logits: Array, penalty: float, seen: Array | None, bias: Array | None) -> Array:
     """Return the logits (..., V) after the bias, then the penalty at the tokens seen.
 
-    A positive logit is divided by the penalty. Dividing a negative one would favour the token, so
-    it is multiplied.
+    With the penalty r a positive logit x becomes x / r. Dividing a negative one would favour the
+    token, so it becomes x r.
     """
     x = logits if bias is None else logits + bias
     if penalty == 1:
@@ -177,10 +177,10 @@ def _adjusted(logits: Array, penalty: float, seen: Array | None, bias: Array | N
     if seen is None:
         raise ValueError(f"repetition_penalty is {penalty}, which needs `seen`: the tokens of the context")
     xp = array_namespace(x)
-    # For a penalty above 1 the smaller of quotient and product is the right one for either sign,
-    # for one below 1 the larger: no pass is needed to ask for the sign.
-    penalized = xp.minimum if penalty > 1 else xp.maximum
-    return xp.where(seen, penalized(x / penalty, x * penalty), x)
+    # For r > 1 the smaller of x / r and x r is x / r where x > 0, and x r where x < 0: what is wanted
+    # for either sign. For r < 1 the larger one is. So no array of signs is made.
+    smaller_or_larger = xp.minimum if penalty > 1 else xp.maximum
+    return xp.where(seen, smaller_or_larger(x / penalty, x * penalty), x)
 
 
 def _check_logits(x: Array, name: str) -> None:
@@ -196,10 +196,10 @@ def _check_rows(x: Array, name: str) -> None:
     # Under jit even the maximum of a constant x is traced: ask whether the maximum can be read.
     top = xp.max(x, axis=-1)
     if check.concrete(top) and not bool(xp.all(xp.isfinite(top))):
-        bad = next(i for i in np.ndindex(tuple(top.shape)) if not bool(xp.isfinite(top[i])))
-        where = "".join(f"[{i}]" for i in bad)
-        problem = "every token is excluded" if float(top[bad]) < 0 else "it overflows"
-        raise ValueError(f"largest of {name}{where} is {float(top[bad])}: {problem}")
+        index = next(i for i in np.ndindex(tuple(top.shape)) if not bool(xp.isfinite(top[i])))
+        where, largest = "".join(f"[{i}]" for i in index), float(top[index])
+        problem = "every token is excluded" if largest < 0 else "it overflows"
+        raise ValueError(f"largest of {name}{where} is {largest}: {problem}")
 
 
 def _bias_like(value: Any, x: Array) -> Array:
@@ -209,7 +209,7 @@ def _bias_like(value: Any, x: Array) -> Array:
     if bias.dtype == object or not xp.isdtype(bias.dtype, "real floating"):
         raise TypeError(f"logit_bias has dtype {bias.dtype}; give floats")
     _check_logits(bias, "logit_bias")
-    return _fits(xp.astype(bias, x.dtype), x, "logit_bias")
+    return _require_fit(xp.astype(bias, x.dtype), x, "logit_bias")
 
 
 def _seen_like(value: Any, x: Array) -> Array:
@@ -220,10 +220,10 @@ def _seen_like(value: Any, x: Array) -> Array:
     seen = check.like(value if is_array_api_obj(value) else np.asarray(value), x)
     if not array_namespace(seen).isdtype(seen.dtype, "bool"):
         raise TypeError(f"seen has dtype {seen.dtype}; it is a bool for each token of the vocabulary")
-    return _fits(seen, x, "seen")
+    return _require_fit(seen, x, "seen")
 
 
-def _fits(value: Array, x: Array, name: str) -> Array:
+def _require_fit(value: Array, x: Array, name: str) -> Array:
     """Return the value; raise ValueError unless it broadcasts to the shape of the logits x."""
     shape = tuple(x.shape)
     if check.leading(f"{name} and logits", value.shape, shape) != shape:
@@ -233,20 +233,25 @@ def _fits(value: Array, x: Array, name: str) -> Array:
 
 def _softmax(x: Array, xp: Any) -> Array:
     """Return laws proportional to exp(x)."""
-    # One call instead of five, which are most of a decode loop's time outside the models.
+    # Torch has one call for it. The five below would take most of a decode loop's time outside the
+    # models.
     if is_torch_array(x):
         return x.softmax(-1)
     return _rescale(xp.exp(x - xp.max(x, axis=-1, keepdims=True)), xp)
 
 
 def _nucleus(p: Array, x: Array, top_p: float) -> Array:
-    """Drop the least likely tokens of total mass at most 1 - top_p, never the most likely one."""
+    """Return laws (..., V) after top-p: drop the least likely tokens of total mass at most 1 - top_p.
+
+    The most likely token stays in any case. x are the logits of p.
+    """
     xp = array_namespace(p)
-    # `tail` is the mass of each token and all less likely ones. Sort by logit, not by probability:
-    # logits may differ where both probabilities underflow to 0.
+    # Sort by logit, least likely first, and not by probability: logits may differ where both
+    # probabilities underflow to 0. `tail` is the mass of each token and all less likely ones.
     order = xp.argsort(x, axis=-1, stable=True)
     tail = xp.cumulative_sum(xp.take_along_axis(p, order, axis=-1), axis=-1)
     stays = tail > 1 - top_p
+    # The most likely token, which is the last one, stays.
     stays = xp.concat([stays[..., :-1], xp.ones_like(stays[..., -1:])], axis=-1)
 
     # Back to the order of the vocabulary.
