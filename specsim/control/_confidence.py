@@ -14,7 +14,8 @@ from specsim.base.arrays import array_namespace
 from specsim.base.unknown import unknown
 from specsim.types import Array, Signals
 
-# Signals that are confidences themselves.
+# Signals that are confidences themselves: the largest probability of the draft's row, and the
+# probability of its token.
 READ = ("top", "own")
 # Largest probabilities of a row that a controller sees.
 TOP = 10
@@ -25,7 +26,7 @@ INPUTS = TOP + 2
 Layers = tuple[tuple[Array, Array], ...]
 
 
-def known(signal: str) -> str:
+def checked_signal(signal: str) -> str:
     """Return the name of a signal that is a confidence itself; raise ValueError for any other."""
     if signal not in READ:
         raise unknown("signal", signal, READ)
@@ -40,12 +41,13 @@ def layers(weights: Any) -> Layers:
     if not isinstance(weights, (tuple, list)) or not weights:
         raise ValueError("weights must be a sequence of at least one pair of a matrix and a shift")
     checked: list[tuple[Array, Array]] = []
+    # `width` is the number of outputs of the layer before.
     width, input_widths = None, (INPUTS, INPUTS + 1)
     for i, pair in enumerate(weights):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(f"weights[{i}] must be a pair of a matrix and a shift")
         matrix, shift = (check.real_values(w, f"weights[{i}][{j}]", -np.inf, np.inf) for j, w in enumerate(pair))
-        # A matrix has a row for each output of the layer before, the first for each input.
+        # A matrix has a row for each output of the layer before, the first matrix one for each input.
         expected = input_widths if width is None else (width,)
         if matrix.ndim != 2 or matrix.shape[0] not in expected:
             rows = " or ".join(map(str, expected))
@@ -73,13 +75,16 @@ def features(signals: Signals, with_token: bool) -> Array:
 
 def network(signals: Signals, weights: Layers) -> Array:
     """Return the network's probability (...) that the draft is accepted, given that all before it are."""
-    w = features(signals, with_token=weights[0][0].shape[0] > INPUTS)
+    first_matrix, _ = weights[0]
+    w = features(signals, with_token=first_matrix.shape[0] > INPUTS)
     xp = array_namespace(w)
+    # Each layer, with ReLU after all but the last.
     for i, (matrix, shift) in enumerate(weights):
         matrix, shift = (xp.astype(check.like(v, w), w.dtype) for v in (matrix, shift))
         w = w @ matrix + shift
         if i < len(weights) - 1:
             w = xp.where(w > 0, w, 0)
+    # The logistic function of the only output.
     return 1 / (1 + xp.exp(-w[..., 0]))
 
 

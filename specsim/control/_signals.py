@@ -54,17 +54,17 @@ def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
     x = check.tokens(tokens, "tokens", q.shape[-1], q)
     if tuple(x.shape) != tuple(q.shape[:-1]):
         raise ValueError(f"tokens have shape {tuple(x.shape)}; rows are {tuple(q.shape[:-1])}")
-    where = np.asarray(position)
-    if where.dtype.kind not in "iu" or (where < 1).any():
+    positions = np.asarray(position)
+    if positions.dtype.kind not in "iu" or (positions < 1).any():
         raise ValueError("position must be integers from 1 on")
-    return signals_of(q, x, np.broadcast_to(where, tuple(x.shape)))
+    return signals_of(q, x, np.broadcast_to(positions, tuple(x.shape)))
 
 
 def signals_of(q: Array, tokens: Array, position: Array) -> Signals:
-    """Return what `row_signals` does, for checked arguments; rows of Fractions become floats."""
+    """Return the signals of drafts as `row_signals` does, for checked arguments; Fractions become floats."""
     w = q.astype(np.float64) if q.dtype == object else q
     xp = array_namespace(w)
-    # A vocabulary of fewer than 10 tokens is filled up with zeros.
+    # The largest probabilities; a vocabulary of fewer than 10 tokens is filled up with zeros.
     largest = xp.flip(xp.sort(w, axis=-1), axis=-1)[..., :TOP]
     zeros = xp.zeros((*largest.shape[:-1], TOP - largest.shape[-1]), dtype=w.dtype)
     top = xp.concat([largest, check.like(zeros, w)], axis=-1)
@@ -124,7 +124,8 @@ def block_lengths(
 
     # Without `kept` each block is the first of its text.
     if kept is None:
-        return _drafted(module, module.start(shape[:-1]), recorded)[1]
+        _, lengths = _run_block(module, module.start(shape[:-1]), recorded)
+        return lengths
     accepted = check.tokens(kept, "kept", shape[-1] + 1)
     if tuple(accepted.shape) != shape[:-1] or len(shape) < 2:
         raise ValueError(f"kept has shape {tuple(accepted.shape)}; blocks are {shape[:-1]}")
@@ -132,21 +133,28 @@ def block_lengths(
     # With it blocks follow each other. A shorter block accepts no more drafts than it has.
     state, lengths = module.start(shape[:-2]), np.zeros(shape[:-1], dtype=np.int64)
     for j in range(shape[-2]):
-        block = Signals(recorded.top[..., j, :, :], *(w[..., j, :] for w in recorded[1:]))
-        state, lengths[..., j] = _drafted(module, state, block)
+        # Block j of every text: `top` (..., gamma, 10), the other signals (..., gamma).
+        top, *others = recorded
+        block = Signals(top[..., j, :, :], *(w[..., j, :] for w in others))
+        state, lengths[..., j] = _run_block(module, state, block)
         accepted_now = np.minimum(host(accepted)[..., j], lengths[..., j])
         state = module.learn(state, accepted_now, lengths[..., j])
     return lengths
 
 
-def _drafted(module: Any, state: Any, block: Signals) -> tuple[Any, Array]:
-    """Return the state of a controller that reads a block of gamma recorded drafts, and its length (...)."""
+def _run_block(module: Any, state: Any, block: Signals) -> tuple[Any, Array]:
+    """Show a controller the gamma recorded drafts of a block; return its state and the block's length (...).
+
+    The length is the number of drafts after which the controller first asks for no more.
+    """
     has_see, gamma = discover.controller_facts(module).see, block.own.shape[-1]
     # Every block has a first draft. `is_drafting` marks the texts whose block has not stopped.
     length = np.ones(block.own.shape[:-1], dtype=np.int64)
     is_drafting = np.ones(length.shape, dtype=bool)
+    top, *others = block
     for i in range(gamma):
-        last_draft = Signals(block.top[..., i, :], *(w[..., i] for w in block[1:]))
+        # The signals of draft i: `top` (..., 10), the others (...).
+        last_draft = Signals(top[..., i, :], *(w[..., i] for w in others))
         if has_see:
             state = module.see(state, last_draft)
         if i + 1 < gamma:

@@ -46,7 +46,8 @@ def start(batch: tuple[int, ...] = (), *, kept: Any = ()) -> State:
 
 def more(state: State, signals: Signals) -> Array:
     """Return whether (...) to draft once more: while the block has fewer drafts than it will accept."""
-    # Blocks after those that `kept` describes accept 0.
+    # The entry of `kept` for this block, by a sum with all others at 0. Blocks after those that
+    # `kept` describes accept 0.
     blocks = np.arange(state.kept.shape[-1])
     accepted = np.where(blocks == state.block[..., None], state.kept, 0).sum(-1)
     return tokens_like(host(signals.position) < accepted, signals.top)

@@ -52,7 +52,7 @@ def learn(state: State, kept: Array, drafted: Array) -> State:
     A block without drafts changes nothing.
     """
     xp, length = array_namespace(kept), check.like(state.length, kept)
-    ones = xp.ones_like(length)
-    shorter = xp.where(length > state.down, length - state.down, ones)
+    # A block has at least one draft.
+    shorter = xp.where(length > state.down, length - state.down, xp.ones_like(length))
     next_length = xp.where(kept == drafted, length + state.up, shorter)
     return state._replace(length=xp.where(drafted > 0, next_length, length))

@@ -35,13 +35,13 @@ class State(NamedTuple):
     """The threshold and the drafts that it is learned from.
 
     `eta` (...) is the threshold; `drawn` (..., i) holds the probabilities of this block's tokens,
-    `own` (..., n) those of all blocks before it; `fate` (..., n) is 1 where such a draft was
-    accepted, 0 where it was refused, -1 where it was never reached.
+    `earlier` (..., n) those of all blocks before it; `fate` (..., n) is 1 where such an earlier
+    draft was accepted, 0 where it was refused, -1 where it was never reached.
     """
 
     eta: Array
     drawn: Array
-    own: Array
+    earlier: Array
     fate: Array
 
 
@@ -75,36 +75,44 @@ def learn(state: State, kept: Array, drafted: Array) -> State:
     place = np.arange(state.drawn.shape[-1])
     is_refused = (place == accepted) & (accepted < drafted)
     fate = np.where(place < accepted, 1, np.where(is_refused, 0, -1))
-    probabilities = np.concatenate([state.own, state.drawn], axis=-1)
+    probabilities = np.concatenate([state.earlier, state.drawn], axis=-1)
     fates = np.concatenate([state.fate, fate], axis=-1)
 
     # A threshold of 0 never stops, and never learns.
     eta = state.eta.copy()
     for text in np.ndindex(eta.shape):
         if eta[text]:
-            eta[text] = _best(probabilities[text], fates[text], eta[text])
-    return State(eta, probabilities[..., :0], probabilities, fates)
+            eta[text] = _best_threshold(probabilities[text], fates[text], eta[text])
+    no_drafts = probabilities[..., :0]
+    return State(eta, no_drafts, probabilities, fates)
 
 
-def _best(probabilities: Array, fate: Array, old: float) -> float:
-    """Return the threshold of least cost for one text; the old one with too few drafts.
+def _best_threshold(probabilities: Array, fate: Array, old: float) -> float:
+    """Return the threshold of least cost for one text, from its drafts (n,); `old` with too few drafts.
 
     Of several with the least cost it is the largest, as in transformers.
     """
-    probabilities, fate = probabilities[fate >= 0], fate[fate >= 0]
-    if len(probabilities) <= FEW or not 0 < fate.sum() < len(fate):
+    # Drafts whose fate is known: FEW at least, and both accepted and refused ones.
+    is_known = fate >= 0
+    probabilities, fate = probabilities[is_known], fate[is_known]
+    num_accepted = fate.sum()
+    if len(probabilities) <= FEW or not 0 < num_accepted < len(fate):
         return old
 
-    # Each threshold is a probability that occurs; drafts of equal probability fall on one side.
+    # Each probability that occurs is a threshold, the largest first. Of drafts of equal probability
+    # the last one counts them all.
     order = np.argsort(-probabilities, kind="stable")
     probabilities, fate = probabilities[order], fate[order]
-    is_last = np.append(np.diff(probabilities) != 0, True)
+    is_last_of_equal = np.append(np.diff(probabilities) != 0, True)
+    thresholds = probabilities[is_last_of_equal]
 
-    # Drafts at or above each threshold: refused ones are false positives, the accepted ones below
-    # are false negatives.
-    refused, accepted = (1 - fate).cumsum()[is_last], fate.cumsum()[is_last]
-    cost = refused / refused[-1] + MISSED * (1 - accepted / accepted[-1])
-    return float(probabilities[is_last][np.argmin(cost)])
+    # Drafts at or above each threshold are made: the refused ones among them are false positives.
+    # Accepted ones below it are false negatives.
+    refused_above, accepted_above = (1 - fate).cumsum()[is_last_of_equal], fate.cumsum()[is_last_of_equal]
+    false_positives = refused_above / refused_above[-1]
+    false_negatives = 1 - accepted_above / accepted_above[-1]
+    cost = false_positives + MISSED * false_negatives
+    return float(thresholds[np.argmin(cost)])
 
 
 def _floats(w: Array) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.base.arrays import array_namespace
-from specsim.control._confidence import Layers, confidence, known, layers
+from specsim.control._confidence import Layers, checked_signal, confidence, layers
 from specsim.types import Array, Signals
 
 THEOREM = "T34"
@@ -54,7 +54,7 @@ def start(
     """
     network = None if weights is None else layers(weights)
     theta = float(check.scalar(theta, "theta", "[0, 1]"))
-    return State(theta, known(signal), network, np.ones(batch), np.zeros(batch, dtype=np.int64))
+    return State(theta, checked_signal(signal), network, np.ones(batch), np.zeros(batch, dtype=np.int64))
 
 
 def see(state: State, signals: Signals) -> State:

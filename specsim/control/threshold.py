@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from specsim.base import check
-from specsim.control._confidence import confidence, known
+from specsim.control._confidence import checked_signal, confidence
 from specsim.types import Array, Signals
 
 THEOREM = "T34"
@@ -36,7 +36,7 @@ def start(batch: tuple[int, ...] = (), *, eta: float = 0.4, signal: Literal["top
     Drafting continues while the confidence is at least eta, in [0, 1].
     """
     threshold = float(check.scalar(eta, "eta", "[0, 1]"))
-    return State(threshold, known(signal))
+    return State(threshold, checked_signal(signal))
 
 
 def more(state: State, signals: Signals) -> Array:
