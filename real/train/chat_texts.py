@@ -19,13 +19,17 @@ from real.train.loop import silent
 
 
 class Chats(NamedTuple):
-    """Texts (n, m) int64, 0 after their ends, and whether each token is one of an answer, bool."""
+    """Texts, each a prompt and its answer.
+
+    `tokens` (n, m) int64 has 0 after the end of each text; `answered` (n, m) bool is true at the
+    tokens of answers.
+    """
 
     tokens: Tensor
     answered: Tensor
 
     def first(self, answered: int) -> Chats:
-        """Return the first texts with this many tokens of answers together, or all texts."""
+        """Return the first texts whose answers have this many tokens together, or all texts."""
         total = self.answered.sum(1).cumsum(0)
         count = int((total < answered).sum()) + 1
         return Chats(self.tokens[:count], self.answered[:count])
@@ -91,12 +95,12 @@ def write_chats(
     order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
     random = torch.Generator(target.device).manual_seed(seed)
     for first in range(0, len(order), batch):
-        which = order[first : first + batch]
-        texts = f"texts {first + 1} to {first + len(which)} of {len(order)}"
+        indices = order[first : first + batch]
+        texts = f"texts {first + 1} to {first + len(indices)} of {len(order)}"
         show_stage(f"writing {texts}, temperature {temperature}")
-        batch_prompts = [prompts[i] for i in which]
+        batch_prompts = [prompts[i] for i in indices]
         texts_and_marks = _answer_batch(target, batch_prompts, end, length, temperature, random)
-        tokens[which], answered[which] = (part.cpu() for part in texts_and_marks)
+        tokens[indices], answered[indices] = (part.cpu() for part in texts_and_marks)
     return Chats(tokens, answered)
 
 
@@ -109,47 +113,54 @@ def _answer_batch(
     temperature: float,
     random: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Let the target answer one batch of prompts; return texts (b, length), and whether each token is its own."""
-    # The prompts, and room for all tokens in the cache.
-    b, longest = len(prompts), max(map(len, prompts))
-    sequences = list(range(b))
+    """Let the target answer one batch of prompts; return `tokens` and `answered`, as `Chats` has them.
+
+    Both are (b, length), on the target's device.
+    """
+    # The texts, which begin with the prompts, and a cache with room for all tokens.
+    b, lengths = len(prompts), [len(prompt) for prompt in prompts]
     tokens = torch.zeros(b, length, dtype=torch.int64, device=target.device)
     for i, prompt in enumerate(prompts):
         tokens[i, : len(prompt)] = torch.tensor(prompt, device=target.device)
-    starts = torch.tensor([len(prompt) for prompt in prompts], device=target.device)
+    sequences = list(range(b))
     store = target.new_store(b)
     if hasattr(store, "reserve"):
         store.reserve(length)
 
     # The cache reads all tokens of the prompts but the last of the longest. What it holds behind a
-    # shorter prompt is written over as the text grows.
+    # shorter prompt is written over as the text grows. No logits are needed.
+    longest = max(lengths)
     if longest > 1:
         store.append(tokens[:, : longest - 1], sequences, [0] * b, 0)
-    lengths = [len(prompt) for prompt in prompts]
     rows = torch.arange(b, device=target.device)
+    prompt_lengths = torch.tensor(lengths, device=target.device)
     is_running = torch.ones(b, dtype=torch.bool, device=target.device)
     answered = torch.zeros_like(tokens, dtype=torch.bool)
     for t in range(length - min(lengths)):
-        # The law of each text's next token. Texts that have ended are run, too; their draws are
-        # dropped.
+        # Feed the last token of each text, and draw its next one. Texts that have ended are run, too;
+        # their draws are dropped.
         last_places = [min(n + t, length) - 1 for n in lengths]
-        last = torch.tensor(last_places, device=target.device)
-        logits = store.append(tokens[rows, last][:, None], sequences, last_places, 1)[:, 0]
-        logits = logits[:, : target.vocab_size].float()
-        if temperature > 0:
-            new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=random)[:, 0]
-        else:
-            new = logits.argmax(-1)
+        last_tokens = tokens[rows, torch.tensor(last_places, device=target.device)]
+        logits = store.append(last_tokens[:, None], sequences, last_places, 1).squeeze(1)
+        new = _draw(logits[:, : target.vocab_size].float(), temperature, random)
 
         # Write it into the texts that have not ended; the end token belongs to the answer.
-        place = starts + t
+        place = prompt_lengths + t
         is_running = is_running & (place < length)
         place = place.clamp(max=length - 1)
         tokens[rows, place] = torch.where(is_running, new, tokens[rows, place])
         answered[rows, place] |= is_running
         is_running = is_running & (new != end)
 
-        # Asked now and then only: on a GPU it costs a synchronisation.
+        # Ask only now and then whether all texts have ended: on a GPU that costs a synchronisation.
         if t % 16 == 15 and not is_running.any():
             break
     return tokens, answered
+
+
+def _draw(logits: Tensor, temperature: float, random: torch.Generator) -> Tensor:
+    """Return a token (b,) drawn from each row of logits (b, V); at temperature 0 the likeliest."""
+    if temperature > 0:
+        laws = (logits / temperature).softmax(-1)
+        return torch.multinomial(laws, 1, generator=random).squeeze(1)
+    return logits.argmax(-1)

@@ -35,7 +35,7 @@ class Run:
 
 
 def fingerprint(recipe: Recipe, corpus: Corpus) -> dict[str, Any]:
-    """Every setting that a checkpoint depends on, flat, by name."""
+    """Return every setting that a checkpoint depends on: name -> value, fields of records as "draft.layers"."""
     flat: dict[str, Any] = {"corpus_sha256": corpus.sha256}
     for name, value in asdict(recipe).items():
         if isinstance(value, dict):
@@ -65,6 +65,8 @@ def load(path: Path, run: Run, recipe: Recipe, settings: dict[str, Any]) -> floa
     state = read_state(path, settings, "out: ")
     if state is None:
         return 0.0
+
+    # The models, the place in the stages, and the optimizers of the model that was being trained.
     run.target.load_state_dict(state["target"])
     run.draft.load_state_dict(state["draft"])
     run.stage, run.step, run.written = state["stage"], state["step"], state["written"]
@@ -77,7 +79,7 @@ def load(path: Path, run: Run, recipe: Recipe, settings: dict[str, Any]) -> floa
 
 
 def write_state(path: Path, state: dict[str, Any]) -> None:
-    """Write the state of a run so that a power cut leaves the old file or the new one."""
+    """Write the state of a run to a file; a power cut leaves the old file or the new one, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     with partial.open("wb") as file:
@@ -88,7 +90,7 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
 
 
 def read_state(path: Path, settings: dict[str, Any], argument: str = "") -> dict[str, Any] | None:
-    """The state of an unfinished run with these settings; None where there is no file.
+    """Return the state of an unfinished run with these settings; None where there is no file.
 
     Raises
     ------
@@ -114,9 +116,9 @@ def read_state(path: Path, settings: dict[str, Any], argument: str = "") -> dict
 
 @contextmanager
 def deferred_interrupt() -> Iterator[list[int]]:
-    """Collect the first Ctrl-C, so that a step ends before the run does.
+    """Yield a list that gets an entry at the first Ctrl-C, so that a step can end before the run does.
 
-    A second one acts at once.
+    A second Ctrl-C acts at once.
     """
     caught: list[int] = []
     if threading.current_thread() is not threading.main_thread():

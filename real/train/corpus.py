@@ -20,7 +20,7 @@ END = "<|endoftext|>"
 PIECE = 16_384
 
 # Folders that are left out: tests and tables are a third of the library by size, and are neither
-# prose nor ordinary code.
+# prose nor ordinary code. The last three are not the library's.
 _LEFT_OUT = {"test", "tests", "idle_test", "encodings", "pydoc_data"}
 _LEFT_OUT |= {"site-packages", "dist-packages", "__pycache__"}
 
@@ -224,26 +224,27 @@ def cut_prompts(
     list of (name, prompt)
         Fewer than `count` where the documents are too small.
     """
-    # A place is a line that is not nearly empty; each document's places in random order.
+    # The lines at which a prompt may start, in random order: all that have more than three characters.
     rng = np.random.default_rng(seed)
     lines = {name: text.split("\n") for name, text in documents.items()}
-    places: dict[str, list[int]] = {}
-    for name, rows in lines.items():
-        places[name] = [at for at, line in enumerate(rows) if len(line.strip()) > 3]
-        rng.shuffle(places[name])
+    starts: dict[str, list[int]] = {}
+    for name, document_lines in lines.items():
+        starts[name] = [i for i, line in enumerate(document_lines) if len(line.strip()) > 3]
+        rng.shuffle(starts[name])
 
     # One prompt of each document in turn, until there are enough.
-    order = [name for name in rng.permutation(sorted(places)) if places[name]]
+    order = [name for name in rng.permutation(sorted(starts)) if starts[name]]
     prompts: list[tuple[str, str]] = []
     while order and len(prompts) < count:
         for name in list(order):
-            at = places[name].pop()
-            if not places[name]:
+            start = starts[name].pop()
+            if not starts[name]:
                 order.remove(name)
-            rest = "\n".join(lines[name][at : at + tokens])
-            ids = tokenizer.encode(rest, add_special_tokens=False, verbose=False)
-            # The cut may be inside a character, or the text may have other tokens than were cut.
+            # Cut that many tokens from the lines that follow.
+            following = "\n".join(lines[name][start : start + tokens])
+            ids = tokenizer.encode(following, add_special_tokens=False, verbose=False)
             text = tokenizer.decode(ids[:tokens])
+            # The cut may be inside a character, and the text that is left may have other tokens.
             size = len(tokenizer.encode(text, add_special_tokens=False))
             is_whole = "\ufffd" not in text and 3 * tokens <= 4 * size <= 5 * tokens
             if is_whole and len(prompts) < count:

@@ -35,21 +35,23 @@ def write(model: Any, prompts: Tensor, length: int, temperature: float = 1.0, se
         (n, length) ids.
     """
     rng = torch.Generator().manual_seed(seed)
-    rows, new, cache = [prompts], prompts, None
+    # The parts of the texts, side by side: the prompts (n, tokens), then columns (n, 1).
+    parts, new, cache = [prompts], prompts, None
     for _ in range(length - prompts.shape[1]):
+        # Feed the newest tokens, and draw the next column.
         out = model(new, past_key_values=cache, use_cache=True, logits_to_keep=1)
         cache, logits = out.past_key_values, out.logits[:, -1].float()
         if temperature > 0:
             new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=rng)
         else:
             new = logits.argmax(-1, keepdim=True)
-        rows.append(new)
-    return torch.cat(rows, 1)
+        parts.append(new)
+    return torch.cat(parts, 1)
 
 
 @torch.no_grad()
 def held_out_loss(model: Any, windows: Tensor, batch: int = 8) -> float:
-    """Mean next-token loss over windows (n, window) in the model's own precision.
+    """Return the mean next-token loss over windows (n, window), in the model's precision.
 
     Parameters
     ----------
@@ -137,6 +139,7 @@ def evaluate(target: Any, draft: Any, held_out: Tensor) -> dict[str, float]:
     openings = held_out[:: max(1, len(held_out) // 128), :start][:128]
     texts = {t: write(target, openings, length, t, seed=1) for t in (1.0, 0.6, 0.0)}
 
+    # Both models' laws along what it wrote, at each temperature; greedy texts at temperature 1.
     warm = compare(target, draft, texts[1.0], start)
     cool = compare(target, draft, texts[0.6], start, temperature=0.6)
     greedy = compare(target, draft, texts[0.0], start)

@@ -18,11 +18,13 @@ from real.train.recipe import learning_rate
 from real.train.step import on_threads, optimizers
 from specsim.base import check
 
-# Steps between losses that are shown, between checkpoints, and between losses that are recorded.
+# Steps between losses that are shown.
 _STEPS_SHOWN = 25
+# Steps between checkpoints.
 _STEPS_SAVED = 100
+# Steps between losses that are recorded.
 _STEPS_RECORDED = 50
-# Decay of the matrices of models that are trained as the bundled pair is.
+# Weight decay of the default optimizers, which are those of the bundled pair.
 _DECAY = 0.1
 
 
@@ -35,9 +37,9 @@ class Schedule(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Losses (step, loss) of a training now and then, and its seconds.
+    """Losses (step, loss) of some steps of a training, and its seconds.
 
-    If it was interrupted, those of all sittings.
+    After an interruption they are those of all sittings together.
     """
 
     losses: list[tuple[int, float]]
@@ -49,12 +51,12 @@ def silent(words: str) -> None:
 
 
 def generator(seed: int, step: int) -> torch.Generator:
-    """The random numbers of a step, from its number alone: a run that is carried on draws the same."""
+    """Return the generator of a step's random numbers, from its number alone: a resumed run draws the same."""
     return torch.Generator().manual_seed(seed * 1_000_003 + step)
 
 
 def adamw(model: nn.Module, weight_decay: float = 0.0) -> torch.optim.Optimizer:
-    """AdamW for all weights of a model.
+    """Return AdamW for all weights of a model.
 
     A step of Muon, which trained the pair, takes three times as long.
     """
@@ -164,9 +166,11 @@ def fit(
     """
     check.integer(schedule.steps, "steps", 1)
     check.scalar(schedule.rate, "rate", "(0, inf)")
+
+    # A new run, or the unfinished one, whose losses and seconds are `before`.
     learners = learners or optimizers(model, _DECAY)
     all_settings = schedule._asdict() | {"clip": clip} | (settings or {})
-    first, before = _resumed(checkpoint, model, learners, all_settings)
+    first, before = _resume(checkpoint, model, learners, all_settings)
     losses, began = list(before.losses), time.monotonic()
     model.train()
     # On one thread sums are added in the same order on every machine.
@@ -188,7 +192,7 @@ def fit(
             if step % _STEPS_RECORDED == 0 or is_last:
                 losses.append((step, round(value, 4)))
 
-            # Save the state from which the next sitting goes on.
+            # Save the state from which the next sitting goes on; `caught` has an entry after Ctrl-C.
             if checkpoint is not None and (caught or (step + 1) % _STEPS_SAVED == 0):
                 state = {
                     "settings": all_settings,
@@ -205,16 +209,13 @@ def fit(
     return Fitted(losses, before.seconds + time.monotonic() - began)
 
 
-def _resumed(
+def _resume(
     path: Path | None,
     model: nn.Module,
     learners: Sequence[torch.optim.Optimizer],
     settings: dict[str, Any],
 ) -> tuple[int, Fitted]:
-    """Fill model and optimizers from the checkpoint, if there is one.
-
-    Return the step to go on with, and losses and seconds so far.
-    """
+    """Fill model and optimizers from the checkpoint, if there is one; return (next step, losses and seconds so far)."""
     state = None if path is None else read_state(path, settings)
     if state is None:
         return 0, Fitted([], 0.0)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 
 def in_bfloat16(device: str | torch.device = "cpu") -> bool:
-    """Whether the machine has instructions for products of bfloat16, as any GPU has.
+    """Return whether the machine has instructions for products of bfloat16, as any GPU has.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def in_bfloat16(device: str | torch.device = "cpu") -> bool:
     """
     if torch.device(device).type != "cpu":
         return True
-    can = torch.cpu.get_capabilities()
-    return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
 def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
@@ -59,10 +59,11 @@ def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: 
         (m, n), singular values between about 0.5 and 1.5 after five steps with Muon's coefficients.
     """
     first, third, fifth = coefficients
+    # The products x x' are smallest where x has fewer rows than columns.
     wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     wide = wide / wide.norm().clamp(min=eps)
     for _ in range(steps):
-        # first x + (third x x' + fifth (x x')^2) x
+        # With x for `wide` and x' its transpose: first x + (third x x' + fifth (x x')^2) x.
         gram = wide @ wide.T
         polynomial = torch.addmm(gram, gram, gram, beta=third, alpha=fifth)
         wide = torch.addmm(wide, polynomial, wide, beta=first)
@@ -84,21 +85,21 @@ class Muon(torch.optim.Muon):
         with torch.enable_grad():
             loss = None if closure is None else closure()
         for group in self.param_groups:
-            keep, decay = group["momentum"], 1 - group["lr"] * group["weight_decay"]
+            momentum, decay = group["momentum"], 1 - group["lr"] * group["weight_decay"]
             for weight in group["params"]:
                 if weight.grad is None:
                     continue
                 # Nesterov's momentum, made orthogonal.
                 zeros = torch.zeros_like(weight.grad)
                 mean = self.state[weight].setdefault("momentum_buffer", zeros)
-                mean.lerp_(weight.grad, 1 - keep)
+                mean.lerp_(weight.grad, 1 - momentum)
                 direction = orthogonal(
-                    weight.grad.lerp(mean, keep),
+                    weight.grad.lerp(mean, momentum),
                     group["ns_coefficients"],
                     group["ns_steps"],
                     group["eps"],
                 )
-                # Entries of this size are those of an AdamW step.
+                # The update's entries are then about as large as those of an AdamW step.
                 size = 0.2 * group["lr"] * math.sqrt(max(weight.shape))
                 weight.mul_(decay).add_(direction, alpha=-size)
         return loss

@@ -38,23 +38,23 @@ from real.train.recipe import PROMPT, Recipe
 from real.train.step import batch_at, build, cross_entropy, divergence, on_threads, optimizers
 from specsim.base import limits
 
-# Windows per call of the target.
+# Windows that the target writes in one step of the stage "write".
 _WRITTEN_AT_ONCE = 32
 
 
 def _plan(recipe: Recipe, stage: str) -> tuple[int, float]:
-    """Steps and highest learning rate of a stage."""
+    """Return the number of steps and the highest learning rate of a stage."""
     if stage == "write":
-        return -(-recipe.written // _WRITTEN_AT_ONCE), 0.0
+        return math.ceil(recipe.written / _WRITTEN_AT_ONCE), 0.0
     return getattr(recipe, f"{stage}_steps"), getattr(recipe, f"{stage}_rate")
 
 
 def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str, step: int) -> Tensor:
-    """Return the loss of a step: cross-entropy, or in the last stage the KL of the draft from the target.
+    """Return the loss of a step: cross-entropy, or in the last stage KL(target || draft).
 
     Its windows are from the corpus, in the last stage also from what the target wrote.
     """
-    # Windows of the corpus, in an order of their own for each of the four stages.
+    # Windows of the corpus. Each of the four stages has another seed, and so another order.
     num_written = round(recipe.written_share * recipe.batch) if stage == "distil" else 0
     seed = 4 * recipe.seed + STAGES.index(stage)
     ids = torch.empty(0, recipe.window, dtype=torch.long)
@@ -63,14 +63,17 @@ def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str, step: int) -> Te
     if stage != "distil":
         return cross_entropy(run.target if stage == "target" else run.draft, ids)
 
-    # Windows that the target wrote, in turn; after the last comes the first again.
+    # Windows that the target wrote, one after the other; after the last comes the first again.
     written = torch.cat(run.written)
-    turn = torch.arange(step * num_written, (step + 1) * num_written) % len(written)
-    return divergence(run.target, run.draft, torch.cat([ids, written[turn]]))
+    numbers = torch.arange(step * num_written, (step + 1) * num_written) % len(written)
+    return divergence(run.target, run.draft, torch.cat([ids, written[numbers]]))
 
 
 def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
-    """Let the target continue random prompts of the corpus to windows; append them to the run."""
+    """Let the target write the windows of one step; append them, a tensor (count, window), to `run.written`.
+
+    A window begins with a random prompt of the corpus, which the target continues.
+    """
     # How many windows this step writes, and the prompts that they begin with.
     count = min(_WRITTEN_AT_ONCE, recipe.written - run.step * _WRITTEN_AT_ONCE)
     seed = [recipe.seed, STAGES.index("write"), run.step]
@@ -86,8 +89,9 @@ def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
 def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:
     """Carry the run on; yield the loss after each step, when `run` is whole and can be saved."""
     while run.stage < len(STAGES):
+        # The model that this stage trains, and its optimizers.
         stage = STAGES[run.stage]
-        steps, highest = _plan(recipe, stage)
+        steps, highest_rate = _plan(recipe, stage)
         model = run.target if stage == "target" else run.draft
         if not run.optimizers:
             run.optimizers = optimizers(model, recipe.weight_decay)
@@ -98,7 +102,7 @@ def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:
                 run.step += 1
                 yield math.nan
         else:
-            schedule = Schedule(steps, highest, recipe.warmup)
+            schedule = Schedule(steps, highest_rate, recipe.warmup)
             loss = partial(_loss, recipe, run, stream, stage)
             for step, value in descend(model, run.optimizers, loss, schedule, first=run.step):
                 run.step = step + 1
@@ -107,12 +111,12 @@ def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:
 
 
 def _windows(stream: Tensor, window: int) -> Tensor:
-    """All whole windows of a stream, in order."""
+    """Return all whole windows (n, window) of a stream, in order; what is left at its end is dropped."""
     return stream[: len(stream) // window * window].view(-1, window)
 
 
 def _check_out(out: Path) -> None:
-    """Refuse a folder that cannot be made or written to."""
+    """Make the folder; raise ValueError if it cannot be made or written to."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
@@ -137,7 +141,10 @@ def _export(
     is_users_text: bool,
     seconds: float,
 ) -> dict[str, Any]:
-    """Write the pair and its measurements; recipe.json last, so that it marks a whole pair."""
+    """Write the pair and its measurements; return the record, what recipe.json holds.
+
+    That file is written last, so that it marks a whole pair.
+    """
     # The models.
     (out / "recipe.json").unlink(missing_ok=True)
     models = (("target", run.target), ("draft", run.draft))
@@ -252,7 +259,8 @@ def train_pair(
     with on_threads(threads), deferred_interrupt() as interrupted, _bars(progress) as bars:
         tasks: dict[int, Any] = {}
         for loss in _steps(recipe, run, stream):
-            stage, steps = STAGES[run.stage], _plan(recipe, STAGES[run.stage])[0]
+            stage = STAGES[run.stage]
+            steps, _ = _plan(recipe, stage)
             if run.stage not in tasks:
                 done = run.step - 1
                 tasks[run.stage] = bars.add_task(stage, total=steps, completed=done, loss="")
@@ -275,7 +283,7 @@ def train_pair(
 
 
 def _bars(show: bool) -> Progress:
-    """Bars of the stages with the loss and the time left, on standard error; hidden unless `show`."""
+    """Return bars of the stages with the loss and the time left, on standard error; hidden unless `show`."""
     return Progress(
         TextColumn("{task.description:>7}"),
         BarColumn(),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from real.options import within
 from specsim.base import limits
 
-# Tokens of the corpus that open a window the target writes.
+# Tokens of the corpus with which a window begins that the target writes.
 PROMPT = 32
 
 
@@ -79,8 +79,8 @@ class Recipe:
         # Least whole numbers, positive rates, shares, and sizes that fit together.
         low = dict.fromkeys(("target_steps", "draft_steps", "distil_steps", "batch", "written"), 1)
         low |= {"seed": 0, "vocab": 300, "window": 2 * PROMPT, "warmup": 0}
-        for name, least in low.items():
-            within(getattr(self, name), name, least, limits.MAX_INTEGER)
+        for name, minimum in low.items():
+            within(getattr(self, name), name, minimum, limits.MAX_INTEGER)
         for name in ("target_rate", "draft_rate", "distil_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)}")

@@ -23,9 +23,9 @@ from real.train import loop, states
 from real.train.chat_texts import Chats, write_chats
 from real.train.smollm2_chats import TEXTS, Teacher, load_teacher, texts
 
-# Prompts of the validation split, and tokens of an answer, on which drafters are judged.
+# Prompts of the validation split whose answers drafters are judged on, and tokens of such an answer.
 JUDGED, ANSWER = 24, 160
-# Places of a block at which drafters are judged.
+# Positions of a block at which drafters are judged: its first, second, ... draft.
 OFFSETS = 4
 # Largest norm of a step's gradient.
 CLIP = 1.0
@@ -75,16 +75,16 @@ def trained(
     net = net.to(device)
     lesson = maker.lesson(net, teacher.target, recipe)
 
-    # Place u of a text counts if the token after it is one that the target wrote.
+    # A place of a text counts if the token after it is one that the target wrote.
     weight = torch.zeros(chats.tokens.shape)
     weight[:, :-1] = chats.answered[:, 1:].float()
 
     def loss(step: int) -> Tensor:
-        """The loss of a step, on random texts that its number decides."""
+        """Return the loss of a step, on random texts that its number decides."""
         rng = loop.generator(recipe["seed"], step)
         rows = torch.randint(len(chats.tokens), (recipe["batch"],), generator=rng)
-        read = target_states[rows.to(target_states.device)].to(device).float()
-        value: Tensor = lesson(chats.tokens[rows].to(device), read, rng, weight[rows].to(device))
+        states_of_rows = target_states[rows.to(target_states.device)].to(device).float()
+        value: Tensor = lesson(chats.tokens[rows].to(device), states_of_rows, rng, weight[rows].to(device))
         return value
 
     # Train it; the settings decide whether a checkpoint is carried on.
@@ -95,8 +95,8 @@ def trained(
         "device": device.type,
     }
     learners, schedule = [loop.adamw(net)], loop.Schedule(recipe["steps"], recipe["rate"], warmup=100)
-    before = torch.get_float32_matmul_precision()
-    # This means TensorFloat-32 on a GPU; on a CPU nothing changes.
+    # "high" means TensorFloat-32 on a GPU; on a CPU nothing changes.
+    precision_before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
         fitted = loop.fit(
@@ -110,7 +110,7 @@ def trained(
             show_stage=show_stage,
         )
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(precision_before)
     return net.cpu(), fitted
 
 
@@ -154,20 +154,23 @@ def hazards(
     It is that of a draft whose block has accepted all drafts before it.
     """
     drafter = maker.drafting(net, teacher.target)
-    hazards_at = {}
+    by_temperature = {}
     for temperature, chats in answers.items():
-        total, starts = np.zeros((2, OFFSETS))
+        # For each k: the sum of acceptances over all blocks, one from each position, and their number.
+        acceptance_sum, num_blocks = np.zeros(OFFSETS), np.zeros(OFFSETS)
         for row, is_answer in zip(chats.tokens, chats.answered, strict=True):
-            # Given the text, a token is accepted with probability min(q / p, 1).
             first = int(is_answer.nonzero()[0])
             prompt, text = row[:first].tolist(), row[is_answer].tolist()
+            # Laws of both models at the tokens of the answer: p (n,), and q (n, OFFSETS), in which
+            # (i, k) is the draft's law of token i + k in a block that starts at token i.
             along = drafter.along(teacher.target, prompt, text, OFFSETS, Warping(temperature))
             for k in range(min(OFFSETS, len(text))):
+                # Given the text, its token is the draft and accepted with probability min(q / p, 1).
                 p, q = along.p[k:], along.q[: len(text) - k, k]
-                total[k] += np.minimum(q / p, 1).sum()
-                starts[k] += len(p)
-        hazards_at[f"T={temperature:g}"] = [float(h) for h in total / starts]
-    return hazards_at
+                acceptance_sum[k] += np.minimum(q / p, 1).sum()
+                num_blocks[k] += len(p)
+        by_temperature[f"T={temperature:g}"] = [float(hazard) for hazard in acceptance_sum / num_blocks]
+    return by_temperature
 
 
 class School:

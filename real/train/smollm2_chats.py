@@ -20,9 +20,10 @@ from real.train import states
 from real.train.chat_texts import Chats, write_chats
 from specsim.base.files import write_bytes
 
-# All that decides the texts: users' turns that the target writes itself, beside the prompts of the
-# training split, each answered `each` times at temperature 1 and once at 0. Of the users' turns two
-# thirds are answered at 1.
+# All that decides the texts: how many users' turns the target writes, of how many tokens at most and
+# at which temperature; how often it answers each prompt of the training split at temperature 1
+# (`each`; once more at 0); the most tokens of a text; and the seed. Of the users' turns it answers
+# two thirds at temperature 1, the others at 0.
 TEXTS: dict[str, Any] = {
     "users": 18_432,
     "user_tokens": 64,
@@ -84,8 +85,8 @@ def texts(
     # Without a file the target writes them.
     chats = _written(teacher, prompts, recipe, show_stage)
     work.mkdir(parents=True, exist_ok=True)
-    held = {"tokens": chats.tokens.to(torch.int32), "answered": chats.answered.to(torch.uint8)}
-    write_bytes(path, safetensors.torch.save(held, made_by))
+    tensors = {"tokens": chats.tokens.to(torch.int32), "answered": chats.answered.to(torch.uint8)}
+    write_bytes(path, safetensors.torch.save(tensors, made_by))
     return chats
 
 
@@ -99,11 +100,11 @@ def _written(
     end, together = teacher.tokenizer.eos_token_id, _TOGETHER[teacher.target.device.type]
     length, seed = recipe["length"], recipe["seed"]
 
-    # The template's tokens before and after a user's turn.
-    opening = teacher.chat("\0")
+    # The template's tokens before and after a user's turn: those around a marker that no text has.
+    chat = teacher.chat("\0")
     marker = teacher.tokenizer.encode("\0", add_special_tokens=False)
-    at = next(i for i in range(len(opening)) if opening[i : i + len(marker)] == marker)
-    before, after = opening[:at], opening[at + len(marker) :]
+    place = next(i for i in range(len(chat)) if chat[i : i + len(marker)] == marker)
+    before, after = chat[:place], chat[place + len(marker) :]
 
     # Users' turns: the target continues where a user would speak. Turns without an end are dropped.
     turns = write_chats(
@@ -120,14 +121,15 @@ def _written(
     questions = [row[is_answer].tolist() for row, is_answer in rows]
     users = [[*before, *turn[:-1], *after] for turn in questions if turn[-1] == end and len(turn) > 1]
 
-    # Answers, at both temperatures.
+    # Answers: the first part at temperature 1, the second at 0.
     shipped = [teacher.chat(prompt) for prompt in prompts]
-    warm = users[: 2 * len(users) // 3] + shipped * recipe["each"]
-    cold = users[2 * len(users) // 3 :] + shipped
+    two_thirds = 2 * len(users) // 3
+    warm = users[:two_thirds] + shipped * recipe["each"]
+    cold = users[two_thirds:] + shipped
     parts = [
         write_chats(
             teacher.writer,
-            questions_at,
+            openings,
             end,
             length=length,
             temperature=temperature,
@@ -135,10 +137,12 @@ def _written(
             batch=together,
             show_stage=show_stage,
         )
-        for questions_at, temperature in ((warm, 1.0), (cold, 0.0))
+        for openings, temperature in ((warm, 1.0), (cold, 0.0))
     ]
 
-    # Shuffled, so that any beginning holds all kinds.
-    tokens, answered = (torch.cat(list(both)) for both in zip(*parts, strict=True))
+    # Shuffle them, so that the first texts, however many, are of all kinds.
+    warm_chats, cold_chats = parts
+    tokens = torch.cat([warm_chats.tokens, cold_chats.tokens])
+    answered = torch.cat([warm_chats.answered, cold_chats.answered])
     order = torch.randperm(len(tokens), generator=torch.Generator().manual_seed(seed))
     return Chats(tokens[order], answered[order])

@@ -24,7 +24,7 @@ _TOGETHER = {"cpu": 16, "cuda": 64}
 
 
 def identity(target: LanguageModel) -> str:
-    """A hash of a target's weights, sixteen hexadecimal digits; ValueError off the fast path."""
+    """Return a hash of a target's weights, sixteen hexadecimal digits; ValueError off the fast path."""
     weights = weights_of(target)
     digest = hashlib.sha256()
     inside = [w for layer in weights.layers for w in layer]
@@ -48,7 +48,7 @@ def cached(
     folder: Path | None,
     show_stage: Callable[[str], None] = silent,
 ) -> Tensor:
-    """States after these layers along texts, read from a folder or else computed and written there.
+    """Return states after these layers along texts, read from a folder or else computed and written there.
 
     Parameters
     ----------
@@ -77,26 +77,27 @@ def cached(
         A file of states of another target, or of other texts, or one that cannot be read: the
         message names it.
     """
+    # -1 is the last layer.
     last = len(weights_of(target).layers)
     wanted = [n % (last + 1) for n in layers]
     if folder is None:
         return torch.cat(_compute_batches(target, tokens, tuple(wanted), show_stage))
 
-    # Files of the folder are read, if they are of this target and of these texts.
+    # Read the folder's files, one a layer; one of another target or of other texts is refused.
     digest = hashlib.sha256(tokens.contiguous().numpy().tobytes()).hexdigest()[:16]
     made_by = {"target": identity(target), "texts": digest}
     paths = {n: folder / f"layer-{n}.safetensors" for n in wanted}
-    held = {n: _read(path, made_by) for n, path in paths.items() if path.exists()}
+    by_layer = {n: _read(path, made_by) for n, path in paths.items() if path.exists()}
 
-    # The others are computed, and written.
-    missing = tuple(n for n in paths if n not in held)
+    # Compute the states of the other layers, and write them.
+    missing = tuple(n for n in paths if n not in by_layer)
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
         batches = _compute_batches(target, tokens, missing, show_stage)
         for k, n in enumerate(missing):
-            held[n] = torch.cat([states[:, :, k].cpu() for states in batches])
-            write_bytes(paths[n], safetensors.torch.save({"states": held[n]}, made_by))
-    return torch.stack([held[n] for n in wanted], 2)
+            by_layer[n] = torch.cat([states[:, :, k].cpu() for states in batches])
+            write_bytes(paths[n], safetensors.torch.save({"states": by_layer[n]}, made_by))
+    return torch.stack([by_layer[n] for n in wanted], 2)
 
 
 def _compute_batches(
@@ -128,9 +129,9 @@ def _read(path: Path, made_by: dict[str, str]) -> Tensor:
     try:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
-            for name, wanted in made_by.items():
-                if metadata.get(name) != wanted:
-                    other = f"another {name.rstrip('s')} ({metadata.get(name)}, not {wanted})"
+            for name, expected in made_by.items():
+                if metadata.get(name) != expected:
+                    other = f"another {name.rstrip('s')} ({metadata.get(name)}, not {expected})"
                     raise ValueError(f"{str(path)!r} holds states of {other}: remove it, or give another folder")
             states: Tensor = file.get_tensor("states")
             return states

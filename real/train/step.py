@@ -68,7 +68,10 @@ def build(shape: Shape, vocab: int, window: int, seed: int) -> Any:
 
 @lru_cache(maxsize=2)
 def _epoch(seed: int, epoch: int, tokens: int, window: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Starts of the windows of one pass over the stream: a random offset, in random order."""
+    """Return where the windows of one pass over a stream of `tokens` start, in random order.
+
+    They follow each other from a random offset on.
+    """
     rng = np.random.default_rng([seed, epoch])
     offset = rng.integers(min(window, tokens - window + 1))
     return rng.permutation(np.arange(offset, tokens - window + 1, window))
@@ -89,15 +92,18 @@ def batch_at(stream: Tensor, step: int, batch: int, window: int, seed: int) -> T
     Tensor
         (batch, window).
     """
-    # A pass has one window more at a small offset; the smallest number serves for all.
+    # Windows of one epoch. At small offsets there is one more, which is left out, so that all epochs
+    # have the same number.
     per_epoch = max(1, (len(stream) - window + 1) // window)
-    places = (divmod(at, per_epoch) for at in range(step * batch, (step + 1) * batch))
-    starts = [int(_epoch(seed, epoch, len(stream), window)[place]) for epoch, place in places]
+    # Windows are numbered through all epochs: window n is the i-th of its epoch.
+    numbers = range(step * batch, (step + 1) * batch)
+    epochs_and_places = (divmod(n, per_epoch) for n in numbers)
+    starts = [int(_epoch(seed, epoch, len(stream), window)[i]) for epoch, i in epochs_and_places]
     return torch.stack([stream[start : start + window] for start in starts])
 
 
 def _logits(model: Any, ids: Tensor) -> Tensor:
-    """Next-token logits of every position but the last, as float32 rows.
+    """Return the next-token logits of every position but the last, as float32 rows (n (window - 1), V).
 
     They are computed in bfloat16 where the machine has instructions for it.
     """
@@ -107,7 +113,7 @@ def _logits(model: Any, ids: Tensor) -> Tensor:
 
 
 def cross_entropy(model: Any, ids: Tensor) -> Tensor:
-    """Mean next-token cross-entropy, to train on.
+    """Return the mean next-token cross-entropy, to train on.
 
     Parameters
     ----------
@@ -125,7 +131,7 @@ def cross_entropy(model: Any, ids: Tensor) -> Tensor:
 
 
 def divergence(target: Any, draft: Any, ids: Tensor) -> Tensor:
-    """Mean KL(target || draft) over positions and the full vocabulary, to train the draft on.
+    """Return KL(target || draft) over the full vocabulary, the mean over positions, to train the draft on.
 
     Parameters
     ----------
@@ -146,7 +152,7 @@ def divergence(target: Any, draft: Any, ids: Tensor) -> Tensor:
 
 
 def optimizers(model: nn.Module, weight_decay: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside layers, AdamW at twice the rate for embedding and norms."""
+    """Return Muon for the matrices inside layers, and AdamW at twice the rate for embedding and norms."""
     inside = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     kind = torch.optim.Muon if in_bfloat16(next(model.parameters()).device) else Muon
