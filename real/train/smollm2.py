@@ -165,7 +165,7 @@ def hazards(
             # (i, k) is the draft's law of token i + k in a block that starts at token i.
             along = drafter.along(teacher.target, prompt, text, OFFSETS, Warping(temperature))
             for k in range(min(OFFSETS, len(text))):
-                # Given the text, its token is the draft and accepted with probability min(q / p, 1).
+                # Given the text, its token is an accepted draft with probability min(q / p, 1).
                 p, q = along.p[k:], along.q[: len(text) - k, k]
                 acceptance_sum[k] += np.minimum(q / p, 1).sum()
                 num_blocks[k] += len(p)

@@ -38,7 +38,7 @@ def solve(b: Array, n: int, levels: int | None) -> Table:
     columns, k, never = levels or 1, len(b), -2 * n
     shift = 0 if levels is None else 1
 
-    # `value` is T(m, l, k), `added` is b_k T*(m, l-1): what a k-th subtree of m nodes adds.
+    # `value` is T(m, l, k); `added` is b_k T*(m, l-1): what a k-th subtree of m nodes adds.
     value = np.full((n + 1, columns, k + 1), never, dtype=b.dtype)
     added = np.full((n + 1, columns, k), never, dtype=b.dtype)
     split = np.zeros(value.shape, dtype=np.int32)
@@ -47,12 +47,14 @@ def solve(b: Array, n: int, levels: int | None) -> Table:
     value[1, :, 0] = 1
     added[1, shift:] = b
     for m in range(2, n + 1):
-        # The sum for each y = 1..m-1 nodes outside the last subtree, and the best y.
+        # T(y, l, k-1) + b_k T*(m-y, l-1) for each y = 1..m-1 nodes outside the last subtree (axis 0),
+        # and the best of them.
         total = value[1:m, :, :-1] + added[m - 1 : 0 : -1]
-        at = np.argmax(total, axis=0)
-        top = np.take_along_axis(total, at[None], axis=0)[0]
-        value[m, :, 1:] = np.where(top > 0, top, never)
-        split[m, :, 1:] = at + 1
+        best_row = np.argmax(total, axis=0)
+        best_total = np.take_along_axis(total, best_row[None], axis=0)[0]
+        value[m, :, 1:] = np.where(best_total > 0, best_total, never)
+        # Row 0 is y = 1.
+        split[m, :, 1:] = best_row + 1
         # T*(m, l-1) is the maximum over the numbers of children.
         best = value[m, : columns - shift].max(axis=-1)[:, None]
         added[m, shift:] = np.where(best > 0, b * best, never)
@@ -60,17 +62,19 @@ def solve(b: Array, n: int, levels: int | None) -> Table:
 
 
 def shape_parents(table: Table, m: int, column: int) -> Array:
-    """Parents (m - 1,) of the shape behind T*(m, l), level by level; `column` is that of l."""
+    """Return the parents (m - 1,) of the tree of value T*(m, l), level by level; `column` is that of l."""
     parents: list[int] = []
     # Subtrees still to lay out: (root's number, nodes, column of levels).
     queue = [(-1, m, column)]
     for node, size, level in queue:
-        # The splits give the children's subtrees from the last to the first.
+        # The splits give the children's subtrees from the last to the first: each takes its nodes
+        # off those that are left.
         subtree_sizes = []
+        num_left = size
         for k in range(int(table.children[size, level]), 0, -1):
-            rest = int(table.split[size, level, k])
-            subtree_sizes.append(size - rest)
-            size = rest
+            num_before = int(table.split[num_left, level, k])
+            subtree_sizes.append(num_left - num_before)
+            num_left = num_before
         for subtree_size in reversed(subtree_sizes):
             queue.append((len(parents), subtree_size, level - table.shift))
             parents.append(node)

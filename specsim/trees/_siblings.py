@@ -13,7 +13,7 @@ Counts = Callable[[Array], Draws]
 
 
 def _scheme(scheme: str, k: int) -> tuple[Any, bool]:
-    """The module of a draft scheme, and whether it draws a random number of siblings.
+    """Return the module of a draft scheme, and whether it draws a random number of siblings.
 
     Raises ValueError if the scheme cannot draw k siblings from one law.
     """
@@ -26,7 +26,7 @@ def _scheme(scheme: str, k: int) -> tuple[Any, bool]:
 
 
 def needs(scheme: str, k: int) -> int:
-    """The number of uniforms that k children take."""
+    """Return the number of uniforms that k children take."""
     if scheme == "deterministic":
         return 0
     scheme_module, is_random = _scheme(scheme, k)
@@ -34,7 +34,7 @@ def needs(scheme: str, k: int) -> int:
 
 
 def _scheme_and_count(scheme: str, q: Array, k: int, draws: Counts | None) -> tuple[Any, Any]:
-    """The scheme's module, and the number of draws that it takes: k, or the law of that number at q.
+    """Return the scheme's module, and the number of draws that it takes: k, or the law of that number at q.
 
     Raises ValueError if `draws` is missing for a random number of draws, or given for a fixed one.
     """
@@ -42,7 +42,7 @@ def _scheme_and_count(scheme: str, q: Array, k: int, draws: Counts | None) -> tu
     if is_random != (draws is not None):
         use = "needs" if is_random else "takes no"
         raise ValueError(f"scheme {scheme!r} {use} draws, the law of a number of draws")
-    # Where the shape has one place, one draw is made, whatever `draws` says.
+    # A node with one place for a child makes one draw, whatever `draws` says.
     if draws is not None and k == 1:
         return scheme_module, Draws(1, 0, 1)
     count = k if draws is None else draws(q)
@@ -52,7 +52,7 @@ def _scheme_and_count(scheme: str, q: Array, k: int, draws: Counts | None) -> tu
 
 
 def drawn(scheme: str, q: Array, u: Array, k: int, draws: Counts | None) -> Array:
-    """The k children (..., k) that the uniforms u draw from q; -1 at places that stay empty."""
+    """Return the k children (..., k) that the uniforms u draw from q; -1 at places that stay empty."""
     if scheme == "deterministic":
         return likeliest(q, k)
     scheme_module, count = _scheme_and_count(scheme, q, k, draws)
@@ -60,7 +60,7 @@ def drawn(scheme: str, q: Array, u: Array, k: int, draws: Counts | None) -> Arra
 
 
 def probability(scheme: str, q: Array, drawn: Array, k: int, draws: Counts | None) -> Array:
-    """Probability (...) that these k children (..., k) are drawn from q."""
+    """Return the probability (...) that these k children (..., k) are drawn from q."""
     if scheme == "deterministic":
         xp = array_namespace(q)
         return xp.where(xp.all(likeliest(q, k) == drawn, axis=-1), 1, 0)
@@ -69,15 +69,18 @@ def probability(scheme: str, q: Array, drawn: Array, k: int, draws: Counts | Non
 
 
 def reported(scheme: str, q: Array, k: int) -> Array:
-    """The law that a first child is drawn from: q, or the point mass at the likeliest token."""
-    return one_hot(likeliest(q, k)[..., 0], q) if scheme == "deterministic" else q
+    """Return the law that a first child is drawn from: q, or the point mass at the likeliest token."""
+    if scheme != "deterministic":
+        return q
+    first_child = likeliest(q, k)[..., 0]
+    return one_hot(first_child, q)
 
 
 def likeliest(q: Array, k: int) -> Array:
-    """The k likeliest tokens (..., k), -1 where fewer have a probability."""
+    """Return the k likeliest tokens (..., k), -1 where fewer have a probability."""
     xp = array_namespace(q)
     order = xp.argsort(-q, axis=-1, stable=True)[..., :k]
     top = xp.where(xp.take_along_axis(q, order, axis=-1) > 0, order, -1)
-    # Places beyond the vocabulary stay empty, too.
+    # Places beyond the vocabulary stay empty, too: columns of -1.
     empty_places = [top[..., :1] * 0 - 1] * (k - top.shape[-1])
     return xp.concat([top, *empty_places], axis=-1) if empty_places else top

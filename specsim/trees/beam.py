@@ -107,7 +107,7 @@ def beam_tree(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[A
 
 @np.errstate(under="ignore")
 def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, ...] = ()) -> list[Level]:
-    """The levels of `beam_tree` for a batch of uniforms (..., count), on any array library.
+    """Return the levels of `beam_tree` for a batch of uniforms (..., count), on any array library.
 
     Texts hold arrays (...) of tokens.
 
@@ -149,7 +149,8 @@ def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, 
         raise TypeError("stochastic beams need log and exp: give laws of floats (enumerate_beams takes Fractions)")
     u = check.uniforms(u, beam_uniforms(width, depth, vocab), batch, first)
 
-    # Tokens (..., W, l) of the sequences of the newest level, and one law for each of them.
+    # `history` holds the tokens (..., W, l) of the sequences of the newest level, `rows` one law for
+    # each of them, `used` the number of uniforms that were taken. At first there is the root alone.
     history = xp.zeros((*batch, 1, 0), dtype=xp.int64, device=device(first))
     levels, rows, used = list[Level](), [first], 0
     for _ in range(depth):
@@ -174,9 +175,9 @@ def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, 
 
 
 def grown(rows: list[Array], above: Level | None, u: Array, width: int) -> Level:
-    """The level below `above`, or the first level if that is None.
+    """Return the level below `above`, or the first level if `above` is None.
 
-    `rows` holds the law after each sequence of `above`; u has shape (..., len(rows) V).
+    `rows` holds the law (..., V) after each sequence of `above`; u has shape (..., len(rows) V).
     """
     xp, vocab = array_namespace(rows[0]), rows[0].shape[-1]
     if above is None:
@@ -189,7 +190,8 @@ def grown(rows: list[Array], above: Level | None, u: Array, width: int) -> Level
     children = log_prob[..., None] + safe_log(xp.stack(rows, axis=-2))
     perturbed = condition_maximum(children + noise, score[..., None])
 
-    # Keep the children of largest score, over all parents.
+    # Keep the children of largest score, over all parents: in a flat row the child of parent i with
+    # token v has place i V + v.
     flat = xp.reshape(perturbed, u.shape)
     order = xp.argsort(-flat, axis=-1, stable=True)[..., :width]
     score = xp.take_along_axis(flat, order, axis=-1)
@@ -199,37 +201,40 @@ def grown(rows: list[Array], above: Level | None, u: Array, width: int) -> Level
 
 
 def packed(levels: list[Level]) -> Drafted:
-    """The levels of `beams` as one tree, level by level.
+    """Return the levels of `beams` as one tree, level by level.
 
     Its parents (..., n) differ from text to text; tokens of absent nodes are -1.
     """
     xp = array_namespace(levels[0].tokens)
-    parents, depth, rows = list[Array](), list[int](), [levels[0].q[0]]
+    (root_law,) = levels[0].q
+    parents, depth, rows = list[Array](), list[int](), [root_law]
     # The number of the first node of the level before; -1 is the root.
     first = -1
     for i, level in enumerate(levels):
         parents.append(level.parents + first)
         first, size = len(depth), level.tokens.shape[-1]
         depth += [i + 1] * size
-        # After the last level nothing is drawn: the root's law stands there.
-        rows += levels[i + 1].q if i + 1 < len(levels) else [rows[0]] * size
+        # The laws that the next level was drawn from. After the last level nothing is drawn: the
+        # root's law stands there.
+        is_last = i + 1 == len(levels)
+        rows += [root_law] * size if is_last else levels[i + 1].q
     tokens = xp.concat([level.tokens for level in levels], axis=-1)
     tree = TokenTree(xp.concat(parents, axis=-1), tokens, np.array(depth), "beam")
     return Drafted(tree, xp.stack(rows, axis=-2))
 
 
 def beam_sizes(width: int, depth: int, vocab: int) -> list[int]:
-    """Nodes of each level: fewer than `width` only where there are no more texts."""
+    """Return the number of nodes of each level: fewer than `width` only where there are no more texts."""
     return [min(width, vocab**level) for level in range(1, depth + 1)]
 
 
 def _text(history: Array, j: int) -> tuple[Any, ...]:
-    """The tokens of sequence j of a history (..., W, l), as a model reads them."""
+    """Return the tokens of sequence j of a history (..., W, l), as a model reads them."""
     return tuple(as_id(history[..., j, i]) for i in range(history.shape[-1]))
 
 
 def beam_uniforms(width: int, depth: int, vocab: int) -> int:
-    """How many uniforms `beam_tree` takes.
+    """Return how many uniforms `beam_tree` takes.
 
     Parameters
     ----------
@@ -251,11 +256,12 @@ def beam_uniforms(width: int, depth: int, vocab: int) -> int:
 
 
 def tree_of(places: list[list[tuple[int, int]]], rows: list[list[Array]]) -> Drafted:
-    """The tree of levels, each a list of (token, place of the parent in the level before).
+    """Return the tree of levels, each a list of (token, place of the parent in the level before).
 
     rows[i] holds the laws that level i was drawn from, one for each node of the level before.
     """
-    parents, tokens, depth, q = list[int](), list[int](), list[int](), [rows[0][0]]
+    root_law = rows[0][0]
+    parents, tokens, depth, q = list[int](), list[int](), list[int](), [root_law]
     # The number of the first node of the level before; -1 is the root.
     first = -1
     for i, level in enumerate(places):
@@ -263,7 +269,9 @@ def tree_of(places: list[list[tuple[int, int]]], rows: list[list[Array]]) -> Dra
         parents += [first + place for _, place in level]
         tokens += [token for token, _ in level]
         depth += [i + 1] * len(level)
-        q += rows[i + 1][: len(level)] if i + 1 < len(rows) else [rows[0][0]] * len(level)
+        # The laws after these nodes; the root's law where nothing is drawn, after the last level.
+        is_last = i + 1 == len(rows)
+        q += [root_law] * len(level) if is_last else rows[i + 1][: len(level)]
         first = start
     tree = TokenTree(np.array(parents), np.array(tokens), np.array(depth), "beam")
     return Drafted(validity.check(tree), array_namespace(q[0]).stack(q, axis=-2))

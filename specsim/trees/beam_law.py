@@ -18,7 +18,7 @@ from specsim.trees.beam import tree_of
 from specsim.trees.drawn import Drafted, law_after
 from specsim.types import Array, Model, TokenTree
 
-# Most texts to enumerate; so many take seconds.
+# Most texts to enumerate, which takes seconds.
 MAX_TEXTS = 2**12
 
 Path = tuple[int, ...]
@@ -26,7 +26,7 @@ Path = tuple[int, ...]
 
 @np.errstate(under="ignore")
 def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) -> list[tuple[TokenTree, Array, Any]]:
-    """Every tree of `beam_tree` with its laws q and its probability, in the model's numbers.
+    """Return every tree of `beam_tree` with its laws q and its probability, in the model's numbers.
 
     Draws whole sequences without replacement until every level has its W prefixes: V^depth at most.
 
@@ -63,13 +63,14 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
     sizes = [min(width, sum(len(t) == length for t in mass)) for length in range(1, depth + 1)]
     sequences = [t for t in mass if len(t) == depth]
 
-    # A state: the prefixes of each level so far, and the sequences drawn. All states of one round
-    # have as many sequences drawn.
+    # A state is (prefixes of each level so far, sequences drawn); `states` has the probability of
+    # each, and `done` that of the levels that are full. A round draws one sequence in every state.
     done: dict[tuple[tuple[Path, ...], ...], Any] = {}
-    states: dict[tuple[Any, frozenset[Path]], Any] = {(((),) * depth, frozenset()): Fraction(1)}
+    no_prefixes: tuple[tuple[Path, ...], ...] = ((),) * depth
+    states: dict[tuple[Any, frozenset[Path]], Any] = {(no_prefixes, frozenset()): Fraction(1)}
     while states:
-        before, states = states, {}
-        for (levels, used), weight in before.items():
+        states_before, states = states, {}
+        for (levels, used), weight in states_before.items():
             if all(len(level) == size for level, size in zip(levels, sizes, strict=True)):
                 done[levels] = done.get(levels, 0) + weight
                 continue
@@ -84,9 +85,10 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
 
 
 def _texts(model: Model, depth: int, prefix: Path) -> tuple[dict[Path, Array], dict[Path, Any]]:
-    """The law after each possible text of fewer than `depth` tokens, and each text's probability.
+    """Return (text -> the law after it, text -> its probability), of texts below `prefix`.
 
-    Probabilities are those of texts of up to `depth` tokens; texts of probability 0 are left out.
+    Laws are those after texts of fewer than `depth` tokens, probabilities those of texts of up to
+    `depth` tokens. Texts of probability 0 are left out.
     """
     laws: dict[Path, Array] = {(): law_after(model, prefix, ())}
     mass: dict[Path, Any] = {(): 1}
@@ -100,12 +102,12 @@ def _texts(model: Model, depth: int, prefix: Path) -> tuple[dict[Path, Array], d
 
 
 def _add(level: tuple[Path, ...], text: Path, size: int) -> tuple[Path, ...]:
-    """The prefixes of a level, with one more if it is new and there is room."""
+    """Return the prefixes of a level with `text` among them, if there is room for it."""
     return level if len(level) == size or text in level else (*level, text)
 
 
 def _from_paths(levels: tuple[tuple[Path, ...], ...], laws: dict[Path, Array]) -> Drafted:
-    """The tree whose levels hold these prefixes, with the laws that they were drawn from."""
+    """Return the tree whose levels hold these prefixes, with the laws that they were drawn from."""
     above: tuple[Path, ...] = ((),)
     nodes, rows = [], []
     for level in levels:

@@ -86,6 +86,7 @@ def tree_value(parents: Array, acceptance: Array) -> Array:
     ranks = topology.ranks(parents)
     if len(parents) and ranks.max() >= b.shape[-1]:
         raise ValueError(f"a node has {ranks.max() + 1} children; acceptance has {b.shape[-1]} entries")
+    # The probability that each node is accepted, the product along its path; their sum, and 1.
     reach: list[Any] = []
     total = 1 + 0 * array_namespace(b).sum(b, axis=-1)
     for parent, rank in zip(parents.tolist(), ranks.tolist(), strict=True):
@@ -136,8 +137,12 @@ def sequoia_tree(acceptance: Array, *, nodes: int, depth: int | None = None) -> 
     [-1, -1, 0, 0, 1]
     """
     b, n = _row(acceptance), check.integer(nodes, "nodes", 1, limits.MAX_NODES)
+    # Levels with the root. A tree of n + 1 nodes has no more than n + 1: then there is no limit.
     levels = None if depth is None else check.integer(depth, "depth", 1, limits.MAX_NODES) + 1
-    table = solve(b, n + 1, None if levels is not None and levels > n else levels)
+    if levels is not None and levels > n:
+        levels = None
+    table = solve(b, n + 1, levels)
+    # The best tree of any number of nodes m, in the column of most levels.
     column = table.best.shape[1] - 1
     m = int(np.argmax(table.best[:, column]))
     return Shape(shape_parents(table, m, column), _plain(table.best[m, column]))
@@ -196,34 +201,42 @@ def optimal_tree(
     >>> len(best.parents), round(best.value, 4), round(best.speedup, 4)
     (15, 3.164, 2.1821)
     """
-    b, deepest = _row(acceptance), check.integer(depth, "depth", 1, limits.MAX_NODES)
-    other = check.scalar(overhead_s, "overhead_s", "[0, inf)")
+    b, max_depth = _row(acceptance), check.integer(depth, "depth", 1, limits.MAX_NODES)
+    overhead = check.scalar(overhead_s, "overhead_s", "[0, inf)")
 
     # Seconds of each draft step, and of a pass over m tokens for each m.
     if isinstance(draft_s, Sequence):
-        deepest = min(deepest, len(draft_s))
-        steps = [check.scalar(v, f"draft_s[{level}]", "[0, inf)") for level, v in enumerate(draft_s)]
+        max_depth = min(max_depth, len(draft_s))
+        step_times = [check.scalar(v, f"draft_s[{level}]", "[0, inf)") for level, v in enumerate(draft_s)]
     else:
-        steps = [check.scalar(draft_s, "draft_s", "[0, inf)")] * deepest
+        step_times = [check.scalar(draft_s, "draft_s", "[0, inf)")] * max_depth
     pairs = verify_s.items() if isinstance(verify_s, Mapping) else enumerate(verify_s, start=1)
-    times = {check.integer(m, "verify_s", 1): check.scalar(t, f"verify_s at {m} tokens", "(0, inf)") for m, t in pairs}
-    if 1 not in times:
+    pass_times = {
+        check.integer(m, "verify_s", 1): check.scalar(t, f"verify_s at {m} tokens", "(0, inf)") for m, t in pairs
+    }
+    if 1 not in pass_times:
         raise ValueError("verify_s has no time for 1 token: t(1), a plain target step, is what speedup is relative to")
 
-    # Begin with plain decoding, m = 1, and take what has more tokens per second; ties stay.
-    table = solve(b, max(times), min(deepest, max(times) - 1) + 1)
-    best, cycle, cell = 1, times[1], (1, 0)
-    for m, d in ((m, d) for m in sorted(times) for d in range(1, table.best.shape[1])):
+    # The best tree for every number of nodes and of levels; column d has d levels below the root.
+    max_nodes = max(pass_times)
+    table = solve(b, max_nodes, min(max_depth, max_nodes - 1) + 1)
+
+    # Begin with plain decoding, m = 1, and take each tree that gives more tokens per second; on a
+    # tie the first stays. `best_cell` is (number of nodes, d) of the best tree.
+    best_value, best_cycle, best_cell = 1, pass_times[1], (1, 0)
+    for m, d in ((m, d) for m in sorted(pass_times) for d in range(1, table.best.shape[1])):
+        # A pass over up to m tokens: the tree may have fewer nodes.
         size = int(np.argmax(table.best[: m + 1, d]))
-        value, cost = table.best[size, d], sum(steps[:d]) + times[m] + other
-        if value * cycle > best * cost:
-            best, cycle, cell = value, cost, (size, d)
-    speedup = times[1] * best / cycle
-    return TimedShape(shape_parents(table, *cell), _plain(best), _plain(cycle), _plain(speedup))
+        value, cycle = table.best[size, d], sum(step_times[:d]) + pass_times[m] + overhead
+        if value * best_cycle > best_value * cycle:
+            best_value, best_cycle, best_cell = value, cycle, (size, d)
+    speedup = pass_times[1] * best_value / best_cycle
+    parents = shape_parents(table, *best_cell)
+    return TimedShape(parents, _plain(best_value), _plain(best_cycle), _plain(speedup))
 
 
 def _checked_acceptance(acceptance: Array) -> Array:
-    """Acceptance by rank (..., K); ValueError unless numbers are 0 to 1 and rows sum to at most 1."""
+    """Return acceptance by rank (..., K); ValueError unless numbers are 0 to 1 and rows sum to at most 1."""
     b = check.real_values(acceptance, "acceptance", 0, 1)
     check.last_axis(b, "acceptance")
     xp = array_namespace(b)
@@ -235,7 +248,7 @@ def _checked_acceptance(acceptance: Array) -> Array:
 
 
 def _row(acceptance: Array) -> Array:
-    """Acceptance by rank as one NumPy row (K,), checked."""
+    """Return acceptance by rank as one NumPy row (K,), checked."""
     b = np.asarray(_checked_acceptance(acceptance))
     if b.ndim != 1:
         raise ValueError(f"acceptance must be one row (K,), got shape {b.shape}")
@@ -243,5 +256,5 @@ def _row(acceptance: Array) -> Array:
 
 
 def _plain(value: Any) -> Any:
-    """A Python number."""
+    """Return a number as Python's, if it is one of NumPy's."""
     return value.item() if isinstance(value, np.generic) else value

@@ -96,6 +96,7 @@ def draw_tree(
     >>> drafted.tree.tokens.tolist(), drafted.q.shape
     ([1, 2, 0, 2], (5, 3))
     """
+    # The shape, the uniforms, and the law after the prefix.
     parents = topology.shape(parents)
     u = check.array(u, "u")
     batch, count = tuple(u.shape[:-1]), uniforms(parents, scheme)
@@ -103,13 +104,15 @@ def draw_tree(
     root = law_after(model, prefix, batch)
     xp = array_namespace(root)
     below = topology.children(parents)
-    most = max(map(len, below))
-    if scheme in topology.LAST_REPEATS and most > root.shape[-1]:
+    most_children = max(map(len, below))
+    if scheme in topology.LAST_REPEATS and most_children > root.shape[-1]:
         raise ValueError(
-            f"a node of the shape has {most} children, which {scheme!r} draws different from each other; the model "
-            f"has {root.shape[-1]} tokens"
+            f"a node of the shape has {most_children} children, which {scheme!r} draws different from each other; "
+            f"the model has {root.shape[-1]} tokens"
         )
-    # Draw the children of the root, of node 0, 1, ...: parents stand before their children.
+
+    # Draw the children of the root, of node 0, 1, ...: parents stand before their children. Row 0
+    # of `rows` (laws) and `texts` is the root's, row i + 1 that of node i; `used` uniforms are taken.
     tokens: list[Any] = [None] * len(parents)
     rows, texts, used = [root, *[None] * len(parents)], [prefix] * len(below), 0
     for row, siblings in families(below):
@@ -120,18 +123,21 @@ def draw_tree(
         used += size
         # An absent node has no children.
         if row:
-            drawn = xp.where((tokens[row - 1] >= 0)[..., None], drawn, -1)
+            is_present = tokens[row - 1] >= 0
+            drawn = xp.where(is_present[..., None], drawn, -1)
         rows[row] = _siblings.reported(scheme, q, k)
         for j, node in enumerate(siblings):
             tokens[node] = drawn[..., j]
             texts[node + 1] = (*texts[row], as_id(drawn[..., j]))
+
+    # The tree, with the laws that its tokens were drawn from.
     drafted = xp.stack(tokens, axis=-1) if tokens else xp.zeros((*batch, 0), dtype=xp.int64)
     tree = TokenTree(parents, drafted, topology.depths(parents), scheme)
     return Drafted(tree, xp.stack(filled(rows), axis=-2))
 
 
 def uniforms(parents: Any, scheme: str) -> int:
-    """How many uniforms `draw_tree` needs.
+    """Return how many uniforms `draw_tree` needs.
 
     Parameters
     ----------
@@ -162,12 +168,12 @@ def uniforms(parents: Any, scheme: str) -> int:
 
 
 def families(below: list[list[int]]) -> Iterator[tuple[int, list[int]]]:
-    """The rows of nodes that have children, each with its children."""
+    """Yield (row, children) of the root and of every node with children; row 0 is the root, i + 1 node i."""
     return ((row, siblings) for row, siblings in enumerate(below) if siblings)
 
 
 def law_after(model: Model, text: tuple[Any, ...], batch: tuple[int, ...], root: Array = None) -> Array:
-    """The model's law (*batch, V) after a text, checked; V must be that of `root`, if given."""
+    """Return the model's law (*batch, V) after a text, checked; V must be that of `root`, if there is one."""
     name = "a law of the model" if batch else f"the law after {text}"
     q = check.law(check.model(model, "model")(text), name)
     if root is not None:
@@ -176,15 +182,15 @@ def law_after(model: Model, text: tuple[Any, ...], batch: tuple[int, ...], root:
 
 
 def as_id(token: Array) -> Any:
-    """A token of one tree as an int, tokens of a batch as an array.
+    """Return the token of one tree as an int, the tokens of a batch as an array.
 
-    Absent tokens become 0, which a model can read; what it says of them is not used.
+    Absent tokens become 0, which a model can read; its laws after them are not used.
     """
     xp = array_namespace(token)
-    known = xp.where(token < 0, 0, token)
-    return int(known) if known.ndim == 0 and check.concrete(known) else known
+    readable = xp.where(token < 0, 0, token)
+    return int(readable) if readable.ndim == 0 and check.concrete(readable) else readable
 
 
 def filled(rows: list[Any]) -> list[Array]:
-    """Rows for every node: the root's after leaves."""
+    """Return rows with the root's in place of None, which stands after leaves."""
     return [rows[0] if row is None else row for row in rows]

@@ -28,7 +28,7 @@ def enumerate_trees(
     draws: Counts | None = None,
     prefix: tuple[int, ...] = (),
 ) -> list[tuple[TokenTree, Array, Any]]:
-    """Every tree that `draw_tree` can draw, with its laws q and its probability.
+    """Return every tree that `draw_tree` can draw, with its laws q and its probability.
 
     It is meant for small vocabularies.
 
@@ -54,40 +54,49 @@ def enumerate_trees(
     >>> len(enumerate_trees(lambda text: np.array([0.5, 0.5]), [-1, -1, 0]))
     8
     """
+    # `uniforms` refuses a shape that the scheme cannot draw.
     parents = topology.shape(parents)
     uniforms(parents, scheme)
+
+    # Begin with the root alone.
     below, depth = topology.children(parents), topology.depths(parents)
+    root = law_after(model, prefix, ())
     empty = _Partial([-1] * len(parents), [None] * len(below), [prefix] * len(below), Fraction(1))
-    empty.rows[0] = root = law_after(model, prefix, ())
+    empty.rows[0] = root
     partial = [empty]
 
     # Extend every tree by every possible tuple of children of one node, node after node.
     for row, siblings in families(below):
         k = len(siblings)
-        # Count before anything is drawn: drawing is what takes long.
-        laws, least = [], 0
+        # Count before anything is drawn, since drawing takes long.
+        laws, least_count = [], 0
         for tree in partial:
-            laws.append(law_after(model, tree.texts[row], (), root))
-            support = int((laws[-1] > 0).sum())
-            least += least_tuples(scheme, support, k) if draws is None else 1
-            few_enough(least)
-        longer: list[_Partial] = []
+            q = law_after(model, tree.texts[row], (), root)
+            laws.append(q)
+            support = int((q > 0).sum())
+            least_count += least_tuples(scheme, support, k) if draws is None else 1
+            few_enough(least_count)
+        # Each tree becomes as many as there are tuples; a node that is absent has absent children.
+        extended: list[_Partial] = []
         for tree, q in zip(partial, laws, strict=True):
-            absent = row > 0 and tree.tokens[row - 1] < 0
+            is_absent = row > 0 and tree.tokens[row - 1] < 0
             if scheme != "deterministic":
-                few_enough(len(longer) + int((q > 0).sum()) ** k)
-            for drawn, chance in _tuples(scheme, q, k, draws, absent):
-                reported = _siblings.reported(scheme, q, k)
-                longer.append(tree.extended(row, siblings, drawn, reported, chance))
-        partial = longer
-    return [
-        (TokenTree(parents, np.array(t.tokens, dtype=np.int64), depth, scheme), np.stack(filled(t.rows)), t.weight)
-        for t in partial
-    ]
+                few_enough(len(extended) + int((q > 0).sum()) ** k)
+            reported = _siblings.reported(scheme, q, k)
+            for drawn, chance in _tuples(scheme, q, k, draws, is_absent):
+                extended.append(tree.extended(row, siblings, drawn, reported, chance))
+        partial = extended
+
+    # The trees with their laws and probabilities.
+    all_trees = []
+    for tree in partial:
+        tokens = np.array(tree.tokens, dtype=np.int64)
+        all_trees.append((TokenTree(parents, tokens, depth, scheme), np.stack(filled(tree.rows)), tree.weight))
+    return all_trees
 
 
 def least_tuples(scheme: str, support: int, k: int) -> int:
-    """The number of k-tuples of siblings of a law with this support; 1 where only drawing tells."""
+    """Return how many k-tuples of siblings a law of this support has at least: 1 where only drawing tells."""
     if scheme in ("iid", "paths", "independent"):
         return int(support**k)
     return math.perm(support, min(k, support)) if scheme == "without_replacement" else 1
@@ -100,7 +109,7 @@ def few_enough(count: int) -> None:
 
 
 def count_trees(support: int, parents: Any, scheme: str) -> int:
-    """The least number of trees of a shape if the law after every text has so many tokens.
+    """Return the least number of trees of a shape if the law after every text has so many tokens.
 
     >>> count_trees(50, [-1, -1, 0], "iid")
     125000
@@ -121,7 +130,7 @@ class _Partial(NamedTuple):
     weight: Any
 
     def extended(self, row: int, siblings: list[int], drawn: tuple[int, ...], q: Array, chance: Any) -> _Partial:
-        """A copy in which the children of a row are these tokens, drawn from q with probability `chance`."""
+        """Return a copy in which the children of a row are these tokens, drawn from q with this chance."""
         copy = _Partial(self.tokens.copy(), self.rows.copy(), self.texts.copy(), self.weight * chance)
         copy.rows[row] = q
         for node, token in zip(siblings, drawn, strict=True):
@@ -130,12 +139,14 @@ class _Partial(NamedTuple):
         return copy
 
 
-def _tuples(scheme: str, q: Array, k: int, draws: Counts | None, absent: bool) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """The k-tuples of siblings that can be drawn from q, with their probabilities.
+def _tuples(
+    scheme: str, q: Array, k: int, draws: Counts | None, is_absent: bool
+) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield the k-tuples of siblings that can be drawn from q, with their probabilities.
 
     The children of an absent node are all absent.
     """
-    if absent:
+    if is_absent:
         yield (-1,) * k, 1
     elif scheme == "deterministic":
         yield tuple(_siblings.likeliest(q, k).tolist()), 1

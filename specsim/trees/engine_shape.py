@@ -50,6 +50,7 @@ def engine_tree(ranks: Sequence[float], *, steps: int, top_k: int, tokens: int) 
     >>> specsim.engine_tree([0.6, 0.2], steps=2, top_k=2, tokens=5)
     (-1, 0, -1, 0)
     """
+    # Check the arguments; `pool` is the number of nodes that the steps draft.
     b = [float(v) for v in check.real_values(ranks, "ranks", 0, 1)]
     levels, width = check.integer(steps, "steps", 1), check.integer(top_k, "top_k", 1)
     size = check.integer(tokens, "tokens", 2)
@@ -61,18 +62,21 @@ def engine_tree(ranks: Sequence[float], *, steps: int, top_k: int, tokens: int) 
     if size - 1 > min(pool, MOST_TOKENS):
         raise ValueError(f"tokens is {size}; {levels} steps of top-k {width} draft {pool} nodes beside the root")
 
-    # Draft level by level. A node is (minus its path's probability, number, parent). No node below
-    # level size - 1 is chosen: its path alone has more nodes than the tree.
+    # Draft level by level. A node is (minus its path's probability, number, parent): the smallest is
+    # the best, and of equals the one drafted first. No node below level size - 1 is chosen: its path
+    # alone has more nodes than the tree.
     nodes: list[tuple[float, int, int]] = []
-    level = [(-1.0, -1)]
+    # (Score, number) of the nodes that get children in this step; -1 is the root.
+    beam = [(-1.0, -1)]
     for _ in range(min(levels, size - 1)):
-        born = []
-        for score, parent in level:
+        new_nodes = []
+        for score, parent in beam:
             for rank in b[:width]:
-                born.append((score * rank, len(nodes), parent))
-                nodes.append(born[-1])
+                node = (score * rank, len(nodes), parent)
+                new_nodes.append(node)
+                nodes.append(node)
         # The best top-k nodes get children in the next step.
-        level = [(score, number) for score, number, _ in heapq.nsmallest(width, born)]
+        beam = [(score, number) for score, number, _ in heapq.nsmallest(width, new_nodes)]
         if len(nodes) > MOST_TOKENS**2:
             raise ValueError(f"steps is {levels} and top_k is {width}; such a pool of nodes is not worked out")
 

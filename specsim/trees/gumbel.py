@@ -69,13 +69,13 @@ def gumbel_top_k(q: Array, u: Array, num_drafts: int) -> Array:
 
 
 def gumbel_noise(u: Array) -> Array:
-    """Standard Gumbel noise, in the shape of the uniforms."""
+    """Return standard Gumbel noise in the shape of the uniforms."""
     xp = array_namespace(u)
     return -xp.log(-xp.log(xp.where(u > LEAST, u, LEAST)))
 
 
 def safe_log(q: Array) -> Array:
-    """log q, -inf at 0 without a warning."""
+    """Return log q, -inf at 0 without a warning."""
     xp = array_namespace(q)
     return xp.where(q > 0, xp.log(xp.where(q > 0, q, 1)), -xp.inf)
 

@@ -95,13 +95,13 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
     >>> grown.tree.parents.tolist(), grown.tree.tokens.tolist(), float(1 + grown.reach.sum().round(4))
     ([-1, 0, -1, 1], [0, 0, 1, 0], 2.476)
     """
-    nodes, deepest = check.integer(nodes, "nodes", 1, limits.MAX_NODES), _limit(depth)
+    nodes, max_depth = check.integer(nodes, "nodes", 1, limits.MAX_NODES), _limit(depth)
     root = law_after(model, prefix, ())
-    # Nodes of the tree, and the sorted children of the root, of node 0, ...
+    # Nodes of the tree, and in rows the sorted children of the root, of node 0, ...
     chosen: list[_Node] = []
     below = [_likeliest(root, _Node(-1, (), 1), root.shape[-1])]
-    # The heap holds the likeliest child of each row that is not in the tree yet; of equals the
-    # one offered first comes first.
+    # The heap holds, for each row, the likeliest child that is not in the tree yet, as (minus its
+    # reach, order, row, rank): of equals the one offered first comes first.
     heap: list[tuple[Any, int, int, int]] = []
     order = 0
 
@@ -119,8 +119,8 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
         node = below[row][rank]._replace(parent=row - 1)
         chosen.append(node)
         offer(row, rank + 1)
-        # So does its first child. The last node needs no call of the model.
-        if len(node.text) < deepest and len(chosen) < nodes:
+        # Its first child becomes one, too. After the last node no call of the model is needed.
+        if len(node.text) < max_depth and len(chosen) < nodes:
             law = law_after(model, (*prefix, *node.text), (), root)
             below.append(_likeliest(law, node, law.shape[-1]))
         else:
@@ -173,7 +173,7 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
     root = law_after(model, prefix, ())
 
     # Look at the likeliest children of each node of the beam; the best of a level are the next
-    # beam.
+    # beam. A beam holds (place in `seen`, node); the root's place is -1.
     seen: list[_Node] = []
     beam = [(-1, _Node(-1, (), 1))]
     for level in range(depth):
@@ -184,55 +184,66 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
         level_nodes = enumerate(seen[first:], start=first)
         beam = sorted(level_nodes, key=lambda entry: -entry[1].reach)[:top_k]
 
-    # The best of all nodes seen; of equals the earlier is taken, so that parents stay.
+    # The best of all nodes seen, in their order; of equals the earlier is taken, so that no node is
+    # chosen without its parent.
     by_reach = sorted(range(len(seen)), key=lambda i: -seen[i].reach)
     chosen = sorted(by_reach[:nodes])
+    # Number them anew.
     place_of = {-1: -1} | {old: new for new, old in enumerate(chosen)}
     return _grown([seen[i]._replace(parent=place_of[seen[i].parent]) for i in chosen], root)
 
 
 def pruned(grown: Grown, nodes: int) -> Grown:
-    """The N likeliest nodes of a tree, siblings in the same order: the tree grown for N nodes.
+    """Return the N likeliest nodes of a tree, siblings in the same order: the tree grown for N nodes.
 
     >>> pruned(heap_tree(lambda text: np.array([0.6, 0.3, 0.1]), nodes=4), 2).tree.tokens.tolist()
     [0, 0]
     """
     nodes = check.integer(nodes, "nodes", 0, limits.MAX_NODES)
     # Numbers of the nodes that stay, in their old order; of equals the earlier stays.
-    chosen = np.sort(np.argsort(-np.asarray(grown.reach), kind="stable")[:nodes])
-    place = {-1: -1} | {int(old): new for new, old in enumerate(chosen)}
+    by_reach = np.argsort(-np.asarray(grown.reach), kind="stable")
+    chosen = np.sort(by_reach[:nodes])
+    # Their new numbers, and the rows of q that stay: the root's and theirs.
+    place_of = {-1: -1} | {int(old): new for new, old in enumerate(chosen)}
     tree, rows = grown.tree, np.concatenate([[0], chosen + 1])
-    parents = np.array([place[int(parent)] for parent in tree.parents[chosen]], dtype=np.int64)
+    parents = np.array([place_of[int(parent)] for parent in tree.parents[chosen]], dtype=np.int64)
     short = TokenTree(parents, tree.tokens[chosen], tree.depth[chosen], tree.scheme)
     return Grown(short, grown.q[rows], grown.reach[chosen])
 
 
 def _limit(depth: int | None) -> float:
-    """Most levels of a tree: depth, checked, or infinity for None."""
+    """Return the most levels of a tree: `depth`, checked, or infinity for None."""
     return float("inf") if depth is None else check.integer(depth, "depth", 1, limits.MAX_NODES)
 
 
 def _likeliest(law: Array, node: _Node, count: int) -> list[_Node]:
-    """The `count` likeliest children of a node by decreasing probability, without impossible ones."""
+    """Return the `count` likeliest children of a node by decreasing probability, without impossible ones.
+
+    Their parent's number is not known yet: -1 stands for it.
+    """
     order = array_namespace(law).argsort(-law, stable=True)[:count]
     # A text is never likelier than its beginning, though a row may sum to 1 + 1e-6.
     return [_Node(-1, (*node.text, int(v)), min(node.reach, node.reach * law[v])) for v in order if law[v] > 0]
 
 
 def _grown(nodes: list[_Node], root: Array) -> Grown:
-    """The tree of these nodes with q and reach; `root` (V,) gives V, array library and type of numbers."""
+    """Return the tree of these nodes with q and reach, as `Grown` has them.
+
+    The root's law `root` (V,) is read only for V, array library and type of numbers.
+    """
     # The tree.
     xp = array_namespace(root)
     tokens = np.array([node.text[-1] for node in nodes], dtype=np.int64)
     parents = np.array([node.parent for node in nodes], dtype=np.int64)
     tree = TokenTree(parents, xp.asarray(tokens), topology.depths(parents), "deterministic")
 
-    # Row 0 of q is the point mass at the root's first child, row i + 1 that at node i's. After a
-    # leaf it is the point mass at token 0: nothing is drawn there.
+    # Row 0 of q is the point mass at the root's first child, row i + 1 that at node i's first child.
+    # After a leaf it is the point mass at token 0: nothing is drawn there.
     first_children = [tokens[siblings[0]] if siblings else 0 for siblings in topology.children(parents)]
-    like = root + xp.zeros((len(first_children), 1))
-    q = one_hot(xp.asarray(np.array(first_children)), like)
+    rows_like_root = root + xp.zeros((len(first_children), 1))
+    q = one_hot(xp.asarray(np.array(first_children)), rows_like_root)
 
-    # Adding `0 * root[0]` gives a reach that is the plain number 1 the type of the laws.
-    reach = xp.stack([1 * node.reach + 0 * root[0] for node in nodes]) if nodes else root[:0]
+    # Adding 0 of the laws' type gives that type to a reach that is a plain number 1.
+    zero = 0 * root[0]
+    reach = xp.stack([1 * node.reach + zero for node in nodes]) if nodes else root[:0]
     return Grown(tree, q, reach)

@@ -54,7 +54,8 @@ def probability(
     uniforms(tree.parents, tree.scheme)
     below = topology.children(tree.parents)
 
-    # The product over nodes of the probability of their children.
+    # The product over the root and all nodes of the probability of their children. Row 0 is the
+    # root's, row i + 1 that of node i.
     result, texts = 1, [prefix] * len(below)
     for row, siblings in enumerate(below):
         if not siblings:
@@ -64,7 +65,8 @@ def probability(
         chance = _siblings.probability(tree.scheme, q, drawn, len(siblings), draws)
         # Below an absent node nothing is drawn.
         if row:
-            chance = array_namespace(tokens).where(tokens[..., row - 1] >= 0, chance, 1)
+            is_present = tokens[..., row - 1] >= 0
+            chance = array_namespace(tokens).where(is_present, chance, 1)
         result = result * chance
         for node in siblings:
             texts[node + 1] = (*texts[row], as_id(tokens[..., node]))

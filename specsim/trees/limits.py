@@ -112,12 +112,10 @@ def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ..
     # Texts of the root and the nodes, and the target's probability of each; absent nodes have 0.
     texts, reach = [prefix], [1]
     for parent, token in zip(np.asarray(tree.parents).tolist(), tree.tokens.tolist(), strict=True):
-        above = texts[parent + 1]
-        texts.append((*above, token))
-        if token >= 0:
-            reach.append(reach[parent + 1] * law_after(model, above, (), root)[token])
-        else:
-            reach.append(0)
+        parent_text, parent_reach = texts[parent + 1], reach[parent + 1]
+        texts.append((*parent_text, token))
+        is_present = token >= 0
+        reach.append(parent_reach * law_after(model, parent_text, (), root)[token] if is_present else 0)
     return sum(reach)
 
 
@@ -182,10 +180,12 @@ def light_rate(law: Array) -> float:
     2.4427
     """
     p = np.asarray(check.law(law, "law"), dtype=np.float64)
-    logs = -np.log(p[p > 0])
-    mu, second = float((p[p > 0] * logs).sum()), float((p[p > 0] * logs**2).sum())
+    p = p[p > 0]
+    # The mean of -log p, which is the entropy, and the mean of its square.
+    surprise = -np.log(p)
+    mu, mu_2 = float((p * surprise).sum()), float((p * surprise**2).sum())
     if not mu * mu > 0:
         raise ValueError(
             "law is a point mass, or as good as one: its entropy is 0, and a tree can be worth any number of tokens"
         )
-    return (mu + second) / mu**2
+    return (mu + mu_2) / mu**2

@@ -115,6 +115,7 @@ def paths(num_paths: int, gamma: int) -> Array:
     """
     num_paths = _check.integer(num_paths, "num_paths", 1, _limits.MAX_NODES)
     gamma = _check.integer(gamma, "gamma", 0, _limits.MAX_GAMMA)
+    # Each node hangs below the one before it, the first node of a path below the root.
     parents = np.arange(num_paths * gamma).reshape(num_paths, gamma) - 1
     parents[:, :1] = -1
     return parents.ravel()
@@ -138,7 +139,7 @@ def shape(parents: Any, name: str = "parents") -> Array:
 
 
 def children(parents: Any) -> list[list[int]]:
-    """Nodes below the root (entry 0) and below node i (entry i + 1), in order.
+    """Return the children of the root (entry 0) and of node i (entry i + 1), in order.
 
     Parameters
     ----------
@@ -190,10 +191,10 @@ def depths(parents: Any) -> Array:
     >>> depths([-1, -1, 0]).tolist()
     [1, 1, 2]
     """
-    out: list[int] = []
+    levels: list[int] = []
     for parent in shape(parents).tolist():
-        out.append(1 if parent < 0 else out[parent] + 1)
-    return np.array(out, dtype=np.int64)
+        levels.append(1 if parent < 0 else levels[parent] + 1)
+    return np.array(levels, dtype=np.int64)
 
 
 def ranks(parents: Any) -> Array:
@@ -219,10 +220,10 @@ def ranks(parents: Any) -> Array:
     >>> ranks([-1, -1, 0]).tolist()
     [0, 1, 0]
     """
-    out = np.zeros(len(parents), dtype=np.int64)
+    places = np.zeros(len(parents), dtype=np.int64)
     for siblings in children(parents):
-        out[siblings] = np.arange(len(siblings))
-    return out
+        places[siblings] = np.arange(len(siblings))
+    return places
 
 
 def leaves(parents: Any) -> Array:

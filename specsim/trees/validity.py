@@ -94,5 +94,6 @@ def _check_tokens(tokens: Array, parents: Array, vocab: int | None, scheme: str)
         for k, node in enumerate(siblings):
             count = max(k - 1, 0) if scheme in topology.LAST_REPEATS else k
             for other in siblings[:count]:
-                if ((tokens[:, node] == tokens[:, other]) & (tokens[:, node] >= 0)).any():
+                is_equal = tokens[:, node] == tokens[:, other]
+                if (is_equal & (tokens[:, node] >= 0)).any():
                     raise ValueError(f"siblings {other} and {node} are one token; scheme {scheme!r} draws none twice")
