@@ -79,6 +79,7 @@ def tables() -> dict[tuple[str, str], str]:
     made["load", "plan"] = f"```text\n{_printed('load')}```"
     made["loop", "plan"] = f"```text\n{_printed('loop')}```"
     made["loop", "cells"] = _module("loops").table()
+    made["loop", "held"] = f"{_module('held_cells').errors_table()}\n\n{_module('held_cells').cells_table()}"
     made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
     made["load", "batches"] = _batches()
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))

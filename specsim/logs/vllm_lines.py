@@ -18,7 +18,7 @@ from specsim.logs.vllm_blocks import (
     unlike_tokens,
     whole_blocks,
 )
-from specsim.logs.vllm_server import METHOD, check_one_server, without_cut_line
+from specsim.logs.vllm_server import METHOD, check_one_server, graph_notes, without_cut_line
 
 ENGINE = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
 _PROMPT = re.compile(r"Avg prompt throughput: ([\d.]+) tokens/s")
@@ -127,6 +127,7 @@ def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
     """Return one run of all intervals, or one for each number of running requests."""
     check_one_server(text, source)
     text, cut = without_cut_line(text)
+    of_server = (*graph_notes(text), *cut)
     intervals = _intervals(text, source)
     lengths = {len(drafts.shares) for interval in intervals for drafts in interval.drafts}
     if len(lengths) > 1:
@@ -138,14 +139,14 @@ def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
     groups, left = steady_groups([interval.running for interval in intervals]) if by_batch else ([], ())
     if len(groups) < 2:
         run = _summary(intervals, source, method)
-        return [run._replace(notes=(*run.notes, *cut))]
+        return [run._replace(notes=(*run.notes, *of_server))]
     runs = []
     for group in groups:
         run = _summary([intervals[i] for i in group], source, method)
         # Speculation was switched off at this batch.
         if not run.speculating and any(interval.drafts for interval in intervals):
             run = run._replace(speculating=True, length=0.0)
-        runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left, *cut)))
+        runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left, *of_server)))
     return runs
 
 

@@ -1,6 +1,7 @@
 """Does `specsim plan --concurrency` meet measured serving cells that its constants were not chosen on?
 
-    python tests/bench/table_cells.py FOLDER
+    python tests/bench/table_cells.py FOLDER   # reads the study
+    python tests/bench/table_cells.py          # predicts the recorded cells anew
 
 FOLDER is `phase3_results/runs` of a clone of manojarulmurugan/SpecDecoding-Study-vLLM-SGLang: vLLM 0.24 on one
 A100-SXM4-80GB, Llama-3.1-8B with EAGLE-3 (five drafts), three workloads, weights in 16 and 4 bits, caches in 16 and 8
@@ -132,10 +133,20 @@ def verdict(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def recorded() -> dict[str, Any]:
+    """Return the record: verdict and rows."""
+    record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return record
+
+
 def main() -> None:
     """Predict every cell, print errors, and write the record."""
     rows = []
-    for cell in measured(Path(sys.argv[1])):
+    if len(sys.argv) > 1:
+        cells = measured(Path(sys.argv[1]))
+    else:
+        cells = [Cell(**{name: row[name] for name in Cell._fields}) for row in recorded()["rows"]]
+    for cell in cells:
         answer = predicted(cell)
         rows.append(cell._asdict() | {"plain_predicted": answer["plain_tokens_per_s"], "speedup": answer["speedup"]})
         speedup_error, plain_error = errors(rows[-1])
