@@ -24,9 +24,10 @@ from specsim.verify.chain import tokenwise
 
 
 def seconds_of(function: Callable[[], Any], device: torch.device, *, calls: int, turns: int = 5) -> float:
-    """Seconds a call: calls in a row, waited for together.
+    """Return the seconds of one call, as the median over turns.
 
-    Median over turns after one that warms up.
+    A turn is `calls` calls in a row, and waits for the device once, after the last. One more turn
+    before them warms up and does not count.
     """
     seconds = []
     for _ in range(turns + 1):
@@ -41,7 +42,7 @@ def seconds_of(function: Callable[[], Any], device: torch.device, *, calls: int,
 
 @torch.inference_mode()
 def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, span: int, *, calls: int) -> float:
-    """Seconds of a pass of fixed shape, head included, over tokens of each text from a position on.
+    """Return the seconds of a pass of fixed shape over tokens of each text; its logits are computed, too.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, s
     batch, tokens : int
         Texts, and tokens of each.
     position, span : int
-        Where the tokens stand, and how many positions attention looks at.
+        Position of the first of the tokens, and how many positions attention looks at.
     calls : int
         Passes in a row.
 
@@ -59,18 +60,21 @@ def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, s
     float
         Seconds; on a GPU of a replayed graph.
     """
+    # A cycle of a target alone, whose cache has room for `span` positions.
     fixed = made(model, None, batch, Warping(), tokenwise, pick, span)
     ids = torch.zeros(batch, tokens, dtype=torch.int64, device=model.device)
-    places = position + torch.arange(tokens, device=model.device).expand(batch, -1)
-    replay = captured(partial(logits_of, fixed, "target", rows=tokens), (ids, places))
-    return seconds_of(lambda: replay(ids, places), model.device, calls=calls)
+    positions = position + torch.arange(tokens, device=model.device).expand(batch, -1)
+
+    # The pass that is timed: logits after all tokens.
+    replay = captured(partial(logits_of, fixed, "target", rows=tokens), (ids, positions))
+    return seconds_of(lambda: replay(ids, positions), model.device, calls=calls)
 
 
 @torch.inference_mode()
 def tree_pass_seconds(
     model: LanguageModel, batch: int, parents: Array, position: int, span: int, *, calls: int
 ) -> float:
-    """Seconds of a pass of fixed shape, head included, over a last token and the nodes of a tree.
+    """Return the seconds of a pass of fixed shape over a text's last token and the nodes of a tree.
 
     Parameters
     ----------
@@ -79,7 +83,7 @@ def tree_pass_seconds(
     batch : int
         Texts.
     parents : array of int, shape (n,)
-        The shape.
+        Shape of the tree: the node above each node, -1 for the last token.
     position, span, calls
         As for `pass_seconds`.
 
@@ -88,17 +92,23 @@ def tree_pass_seconds(
     float
         Seconds; on a GPU of a replayed graph.
     """
+    # A cycle of trees without a draft, and its plan on the device. The rule itself is not run.
     rule = TreeVerifier("target_only", parents, "deterministic")
     fixed = made(model, None, batch, Warping(), rule, pick, span)
-    rows = torch.arange(len(parents) + 1, device=model.device)
-    plan = rule.plan(rule.depth).held(rows)
-    on, root = Trees(fixed, rule), torch.full((batch,), position, device=model.device)
-    ids = torch.zeros(batch, len(rows), dtype=torch.int64, device=model.device)
+    trees = Trees(fixed, rule)
 
-    def whole(root: Tensor, ids: Tensor) -> Tensor:
-        """Logits of all nodes."""
+    # One row for the last token (the root) and one for each node, in each text.
+    rows = len(parents) + 1
+    root = torch.full((batch,), position, device=model.device)
+    ids = torch.zeros(batch, rows, dtype=torch.int64, device=model.device)
+    plan = rule.plan(rule.depth).held(like=ids)
+
+    def tree_pass(root: Tensor, ids: Tensor) -> Tensor:
+        """Return the logits after all rows."""
+        # A text's last two tokens only have to be valid: the logits are not used.
         texts = Texts(ids[:, :2], root, fixed.sequences, None, span)
-        return nodes_logits(on, "target", place_of(on, "target", plan, texts), texts, ids)
+        return nodes_logits(trees, "target", place_of(trees, "target", plan, texts), texts, ids)
 
-    replay = captured(whole, (root, ids))
+    # The pass that is timed.
+    replay = captured(tree_pass, (root, ids))
     return seconds_of(lambda: replay(root, ids), model.device, calls=calls)

@@ -1,4 +1,14 @@
-"""A part of the measurements and its record, which is written after each row and can be carried on."""
+"""A part of the measurements and its record, which is written after each row and can be carried on.
+
+A record is a dictionary, as JSON holds it: `schema`, `provenance`, `rows`, `complete` and `stopped`.
+A row has its name as `key`, and its values. These keys of a row have a meaning in all parts:
+
+- `failed`: why the row could not be measured; it has no values.
+- `partial`: why the row has fewer prompts than it should; its values are right.
+- `passed` or `killed`: the verdict of a check, which must be true.
+
+Rows with `failed` or `partial` are measured again by the next run.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +36,22 @@ class TimeIsUp(KeyboardInterrupt):
 
 
 class Task(NamedTuple):
-    """Rows that are measured together: `run` takes the keys still wanted, and yields each with its row."""
+    """Rows that are measured together.
+
+    keys: names of all its rows. run: takes the keys that are still wanted, and yields each of them
+    with its row.
+    """
 
     keys: list[str]
     run: Callable[[list[str]], Iterable[tuple[str, Row]]]
 
 
 class Part(NamedTuple):
-    """A part: name, settings for its provenance, tasks in order, plot, and cleaning when complete.
+    """A part of the measurements.
 
-    `skipped` names what has to be installed before anything can be measured.
+    settings: go into the provenance of its record. tasks: run in this order. plot: writes the
+    picture of a record to a path. clean: called once every row is measured. skipped: what has to be
+    installed before anything can be measured; None if nothing has to be.
     """
 
     name: str
@@ -47,40 +63,42 @@ class Part(NamedTuple):
 
 
 def row_task(key: str, measure: Callable[[], Row]) -> Task:
-    """A task of one row."""
+    """Return the task of one row: `measure` returns the row without its key."""
     return Task([key], lambda wanted: [(key, measure())])
 
 
 def is_finished(record: dict[str, Any], key: str) -> bool:
-    """Whether a row was measured completely."""
+    """Return whether the row with this key was measured completely."""
     return any(row["key"] == key and not {"failed", "partial"} & row.keys() for row in record["rows"])
 
 
 def is_good(row: Row) -> bool:
-    """Whether a row is complete and has the verdict that it must have."""
+    """Return whether a row is complete and has the verdict that it must have."""
     return not {"failed", "partial"} & row.keys() and bool(row.get("passed", row.get("killed", True)))
 
 
 def opened(path: Path, name: str, what: dict[str, Any]) -> dict[str, Any]:
-    """The record to carry on if machine and settings are the same; else a new one.
+    """Return the record at a path if its provenance is `what`, so that it is carried on; else a new one.
 
     A record of another machine or setting, or a damaged one, is set aside under another name: a
     measurement is never overwritten by another.
     """
     schema = f"specsim-gpu-{name}/1"
-    # In the form that a file gives back.
-    what = json.loads(json.dumps(what))
+    # Lists in place of tuples, as the provenance that was read from a file has them.
+    provenance = json.loads(json.dumps(what))
+
+    # A record that is there is carried on, or set aside under the first free name.
     if path.exists():
         old = read(path)
-        if old is not None and old.get("schema") == schema and _same(old["provenance"], what):
+        if old is not None and old.get("schema") == schema and _is_same_run(old["provenance"], provenance):
             return old
-        names = (path.with_name(f"{name}.old-{i}.json") for i in itertools.count(1))
-        path.rename(next(other for other in names if not other.exists()))
-    return {"schema": schema, "complete": False, "stopped": None, "provenance": what, "rows": []}
+        free_paths = (path.with_name(f"{name}.old-{i}.json") for i in itertools.count(1))
+        path.rename(next(other for other in free_paths if not other.exists()))
+    return {"schema": schema, "complete": False, "stopped": None, "provenance": provenance, "rows": []}
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """A record, or None where there is none that can be read."""
+    """Return the record of a file; None if there is no file or it is not a record."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         return record if {"schema", "provenance", "rows"} <= record.keys() else None
@@ -88,8 +106,8 @@ def read(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    """Whether two provenances are the same but for date and command."""
+def _is_same_run(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    """Return whether two provenances are the same but for date and command."""
     return all(a.get(key) == b.get(key) for key in (a.keys() | b.keys()) - {"date", "command"})
 
 
@@ -133,28 +151,33 @@ def run_part(
     if record["complete"]:
         return record
     record |= {"budget_s": budget, "stopped": "interrupted"}
-    ends, began = time.monotonic() + budget, [time.monotonic()]
+    row_began = time.monotonic()
+    ends = row_began + budget
 
     def add(key: str, row: Row) -> None:
-        """Write a row into the record, in place of an older one with its key."""
+        """Write a row into the record, in place of an older one with its key, and say so."""
+        # A row takes the time since the row before.
+        nonlocal row_began
         now = time.monotonic()
-        row = {"key": key} | row | {"seconds": round(now - began[0], 2)}
-        began[0] = now
-        rows = [*(r for r in record["rows"] if r["key"] != key), row]
+        row = {"key": key} | row | {"seconds": round(now - row_began, 2)}
+        row_began = now
+
+        # The file first: if that is interrupted, the record in memory is still that of the file.
+        rows = [*(other for other in record["rows"] if other["key"] != key), row]
         write_json(path, record | {"rows": rows})
         record["rows"] = rows
         state = row.get("failed") or row.get("partial") or "done"
         say(f"{part.name}: {key}: {state} ({row['seconds']} s)")
 
     # Tasks one after the other, until the time is up or the device is lost.
-    lost = is_late = False
+    is_lost = is_late = False
     try:
         with alarm(budget):
             for task in part.tasks:
                 wanted = [key for key in task.keys if not is_finished(record, key)]
                 if wanted and time.monotonic() < ends:
-                    lost = not _measured(task, wanted, add, ends) and not alive(device)
-                    if lost:
+                    is_lost = not _run_task(task, wanted, add, ends) and not alive(device)
+                    if is_lost:
                         break
                     free(device)
     except TimeIsUp:
@@ -166,7 +189,7 @@ def run_part(
     stopped: str | None = "rows failed"
     if complete:
         stopped = None
-    elif lost:
+    elif is_lost:
         stopped = "device lost"
     elif is_late or time.monotonic() >= ends:
         stopped = "budget"
@@ -179,18 +202,20 @@ def run_part(
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Raise `TimeIsUp` inside after this many seconds.
+    """Raise `TimeIsUp` inside the context once this many seconds have passed.
 
-    It does nothing in a thread or on Windows, which have no such clock.
+    In a thread and on Windows, which have no such alarm, nothing is raised.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ring(number: int, frame: Any) -> None:
-        """Handle the signal of the clock."""
+        """Raise `TimeIsUp`, as the handler of the alarm's signal."""
         raise TimeIsUp
 
+    # A timer of 0 seconds never rings, hence the least time. At the end the earlier handler is set
+    # again.
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
     try:
@@ -200,20 +225,21 @@ def alarm(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _measured(task: Task, wanted: list[str], add: Callable[[str, Row], None], ends: float) -> bool:
-    """Run a task until its end or the time `ends`; False if it failed.
+def _run_task(task: Task, wanted: list[str], add: Callable[[str, Row], None], ends: float) -> bool:
+    """Run a task until its end or the time `ends`, and add its rows; return False if it failed.
 
-    Time on a GPU is borrowed, so no error of one row may cost the others.
+    An error becomes a failed row, that of the first key without a row: time on a GPU is borrowed,
+    so no error of one task may cost the others.
     """
-    left = list(wanted)
+    missing = list(wanted)
     try:
         for key, row in task.run(wanted):
             add(key, row)
-            left = [other for other in left if other != key]
+            missing = [other for other in missing if other != key]
             if time.monotonic() >= ends:
                 break
     except Exception as error:
-        if left:
-            add(left[0], {"failed": reason(error)})
+        if missing:
+            add(missing[0], {"failed": reason(error)})
         return False
     return True

@@ -65,7 +65,8 @@ def main(
         # Imported here: it loads torch, which help does without.
         from real.gpu.device import find_device
 
-        where, folder = find_device(device), out or Path("runs/gpu-tiny" if tiny else "real/results/gpu")
+        torch_device = find_device(device)
+        folder = out or Path("runs/gpu-tiny" if tiny else "real/results/gpu")
         _make(folder)
     except ValueError as error:
         typer.echo(error_line(str(error)), err=True)
@@ -78,7 +79,7 @@ def main(
     from real.gpu.table import markdown
 
     try:
-        records = run(names, where, folder, tiny, ends)
+        records = run(names, torch_device, folder, tiny, ends)
     except KeyboardInterrupt:
         typer.echo(f"interrupted: finished rows are kept in {folder}; the same command carries on", err=True)
         raise typer.Exit(130) from None
@@ -96,7 +97,7 @@ def _skipped(names: list[str], records: list[dict[str, Any]]) -> list[str]:
 
 
 def _known(parts: list[str]) -> list[str]:
-    """The names of parts; ValueError for an unknown one."""
+    """Return the names of parts as they are; ValueError if one is unknown."""
     for name in parts:
         if name not in NAMES:
             raise unknown("part", name, NAMES)
@@ -104,7 +105,7 @@ def _known(parts: list[str]) -> list[str]:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder; ValueError if that or its records cannot be written."""
+    """Make the folder of records; ValueError if the folder or a record in it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

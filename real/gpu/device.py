@@ -1,4 +1,4 @@
-"""The device of a run: whether it is there, its name and kernels, whether it still computes."""
+"""The device of a run: whether it exists, its name and kernels, whether it still computes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from real.studies.provenance import provenance
 
 
 def find_device(name: str) -> torch.device:
-    """The device of an option; ValueError if there is none."""
+    """Return the device that the option names; ValueError if this machine has none."""
     if name not in ("cuda", "cpu"):
         raise ValueError(f"device {name!r} is unknown; known: cuda, cpu")
     if name == "cuda" and not torch.cuda.is_available():
@@ -22,7 +22,7 @@ def find_device(name: str) -> torch.device:
 
 
 def described(device: torch.device, **what: Any) -> dict[str, Any]:
-    """Provenance of a run: `real.studies.provenance`, with GPU, driver and attention kernels."""
+    """Return the provenance of a run: `real.studies.provenance`, with GPU, driver and attention kernels."""
     gpu = None
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
@@ -35,35 +35,38 @@ def described(device: torch.device, **what: Any) -> dict[str, Any]:
 
 
 def pin_attention() -> None:
-    """Keep cuDNN out of attention.
+    """Keep torch from using cuDNN for attention, in the whole process.
 
-    On some GPUs torch picks it for some shapes, and it builds a plan for each of them. A cycle has
-    a shape for every length and batch, so that times would jump where the choice flips.
+    On some GPUs torch picks cuDNN for some shapes, and cuDNN builds a plan for each shape. A cycle
+    has a shape for every length and batch, so that times would jump where torch's choice changes.
     """
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def attention_kernels(device: torch.device, dtype: torch.dtype = torch.bfloat16) -> dict[str, str]:
-    """The names of torch's attention kernels for one token and for 2 to 17 tokens with a mask.
+    """Return the names of torch's attention kernels, for one token and for 2 to 17 tokens with a mask.
 
     The shapes are those of `real.models.llama`: 8 heads of keys of width 64, each shared by 4 heads
     of queries, over 64 positions. Several names with commas mean that the choice depends on the
     number of tokens.
     """
-    keys = torch.zeros(1, 8, 64, 64, dtype=dtype, device=device)
+    heads, queries_per_head, positions, width = 8, 4, 64, 64
+    keys = torch.zeros(1, heads, positions, width, dtype=dtype, device=device)
     kernels = {}
-    for name, sizes in (("one token", (1,)), ("masked", (2, 5, 9, 17))):
+    for name, counts in (("one token", (1,)), ("masked", (2, 5, 9, 17))):
         chosen = set()
-        for tokens in sizes:
-            queries = keys.new_zeros(1, 8, 4 * tokens, 64)
-            mask = None if tokens == 1 else keys.new_zeros(1, 1, 4 * tokens, 64)
-            chosen.add(SDPBackend(torch._fused_sdp_choice(queries, keys, keys, mask)).name.lower())
+        for tokens in counts:
+            queries = keys.new_zeros(1, heads, queries_per_head * tokens, width)
+            mask = None if tokens == 1 else keys.new_zeros(1, 1, queries_per_head * tokens, positions)
+            # Values have the shape of the keys.
+            number = torch._fused_sdp_choice(queries, keys, keys, mask)
+            chosen.add(SDPBackend(number).name.lower())
         kernels[name] = ", ".join(sorted(chosen))
     return kernels
 
 
 def _driver() -> str:
-    """Version of the NVIDIA driver."""
+    """Return the version of the NVIDIA driver; "unknown" if nvidia-smi does not tell it."""
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.split()[0]
@@ -72,7 +75,7 @@ def _driver() -> str:
 
 
 def alive(device: torch.device) -> bool:
-    """Whether the device still computes: after a fault every further call in this process fails."""
+    """Return whether the device still computes; after a fault every further call of this process fails."""
     try:
         return float((torch.ones(1, device=device) + 1).item()) == 2
     except RuntimeError:
@@ -80,13 +83,13 @@ def alive(device: torch.device) -> bool:
 
 
 def free(device: torch.device) -> None:
-    """Release a GPU's memory that is unreachable, reference cycles included."""
+    """Release the memory of a GPU that nothing refers to any more, reference cycles included."""
     if device.type == "cuda":
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def reason(error: BaseException) -> str:
-    """An error as one line."""
+    """Return the error's type and the first line of its message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,4 +1,8 @@
-"""The joint law of many texts against the target's own, summed from uncached forwards in the same dtype."""
+"""A test of the joint law of many decoded texts against the exact law of the target's texts.
+
+The models are so small that all texts can be listed: the exact law is the product of next-token laws
+along each of them, from forwards without a cache in the same dtype.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,13 @@ from specsim.testing.statistics import law_test
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
-# A block of three accepted drafts and the bonus token fills a text.
+# Tokens of the vocabulary, tokens of a text after its prompt, and drafts of a block. A block of
+# three accepted drafts and the bonus token fills a text.
 VOCAB, TOKENS, GAMMA = 4, 4, 3
 # Probability with which the test rejects texts that have the law.
 FALSE_ALARM = 1e-6
-# The prompt has one token, so that nothing has to be read beforehand, text by text.
+# The prompt of every text. It has one token, which the first block reads: a longer one would be
+# read before, text by text.
 _START = [0]
 
 
@@ -50,10 +56,13 @@ class DrawsFromTarget:
         return tokenwise.uniforms(gamma)
 
     def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
-        """Return numbers of accepted drafts, and tokens."""
+        """Return numbers of accepted drafts (...,), and the tokens after them (...,)."""
         num_accepted, _ = tokenwise.verify(plan, drafts, u)
-        row = array_namespace(u).take_along_axis(plan.p, num_accepted[..., None, None], axis=-2)[..., 0, :]
-        return num_accepted, pick(row, u[..., -1])
+        # The row of plan.p (..., gamma + 1, V) at which the block ends, as (..., 1, V).
+        place = num_accepted[..., None, None]
+        last_row = array_namespace(u).take_along_axis(plan.p, place, axis=-2)
+        token_uniform = u[..., -1]
+        return num_accepted, pick(last_row[..., 0, :], token_uniform)
 
 
 def tested(
@@ -65,16 +74,19 @@ def tested(
     *,
     planted: bool,
 ) -> Row:
-    """Write texts in large batches and test their law.
+    """Return the row of a law test of `texts` texts, decoded in batches of `batch`.
 
-    With a planted fault the verdict is `killed`.
+    The verdict is `passed`; with the planted fault `DrawsFromTarget` it is `killed`: the test must
+    reject that. `fixed` is as in `decode_batch`: cycles of fixed shapes, or eager ones.
     """
-    # The models, the law of their texts, and counts of what is written.
+    # The models (the draft resembles the target), and the exact law of the target's texts.
     target, draft = (
         from_hf(random_tiny("llama", VOCAB, seed, near=near, dtype=dtype).to(device))
         for seed, near in ((3, None), (4, 3))
     )
     law = text_law(lambda text: full_logits(target, text)[-1], device)
+
+    # How often each text is written.
     rule = DrawsFromTarget() if planted else tokenwise
     counts, blocks = _counts(target, draft, rule, fixed, texts, batch)
 
@@ -91,22 +103,34 @@ def tested(
 
 
 def text_law(rows: Callable[[Tensor], Tensor], device: torch.device) -> Array:
-    """Law (VOCAB ** TOKENS,) of the texts after the prompt, in lexicographic order, from next-token logits."""
+    """Return the law (VOCAB ** TOKENS,) of the texts after the prompt, in lexicographic order.
+
+    `rows` returns the logits (VOCAB,) of the token after a text with its prompt.
+    """
+
+    def next_law(prefix: tuple[int, ...]) -> Array:
+        """Return the law (VOCAB,) of the token after the prompt and a prefix."""
+        text = torch.tensor([*_START, *prefix], device=device)
+        return probabilities(rows(text), Warping()).double().cpu().numpy()
+
+    # Each prefix is extended by every token: (prefixes, 1) times (prefixes, VOCAB), flattened.
     law = np.ones(1)
     for length in range(TOKENS):
         prefixes = itertools.product(range(VOCAB), repeat=length)
-        laws = [
-            probabilities(rows(torch.tensor([*_START, *text], device=device)), Warping()).double().cpu().numpy()
-            for text in prefixes
-        ]
-        law = (law[:, None] * np.stack(laws)).ravel()
+        next_laws = np.stack([next_law(prefix) for prefix in prefixes])
+        law = (law[:, None] * next_laws).ravel()
     return law / law.sum()
 
 
 def _stepwise(model: LanguageModel, text: Tensor) -> Tensor:
-    """Logits from a cache, one token at a time: with them the effect of rounding alone is known."""
+    """Return the logits (VOCAB,) after a text that is read through a cache, one token at a time.
+
+    They differ from those of `full_logits` by rounding alone.
+    """
     cache = model.cache()
-    return [cache.forward(token[None, None], 1)[0, 0] for token in text][-1]
+    # A pass takes tokens (1, 1) and returns logits (1, 1, VOCAB).
+    rows = [cache.forward(token.view(1, 1), 1)[0, 0] for token in text]
+    return rows[-1]
 
 
 def _counts(
@@ -117,13 +141,16 @@ def _counts(
     texts: int,
     batch: int,
 ) -> tuple[Array, int]:
-    """How often each text was written, and the number of blocks."""
+    """Return how often each text was written (VOCAB ** TOKENS,), as in `text_law`, and the number of blocks."""
     counts, blocks = np.zeros(VOCAB**TOKENS, dtype=np.int64), 0
-    # A batch captures its cycle once; the last batch may be smaller, and has a cycle of its own.
-    kept = Kept(2)
-    places = VOCAB ** np.arange(TOKENS)[::-1]
-    for done in range(0, texts, batch):
-        sources = list(_uniforms(min(batch, texts - done), done))
+    # Two captured cycles: that of full batches, and that of the last batch if it is smaller.
+    captured_cycles = Kept(2)
+    # A text's number in lexicographic order is its tokens as digits, the first the most
+    # significant.
+    digit_values = VOCAB ** np.arange(TOKENS)[::-1]
+    for num_written in range(0, texts, batch):
+        # The number of texts before a batch is the seed of its uniforms.
+        sources = list(_uniforms(min(batch, texts - num_written), num_written))
         with _no_collection():
             decoded = decode_batch(
                 target,
@@ -134,18 +161,22 @@ def _counts(
                 uniforms=sources,
                 rule=rule,
                 fixed=fixed,
-                kept=kept,
+                kept=captured_cycles,
             )
-        counts += np.bincount(np.array([run.tokens for run in decoded]) @ places, minlength=len(counts))
+        numbers = np.array([run.tokens for run in decoded]) @ digit_values
+        counts += np.bincount(numbers, minlength=len(counts))
         blocks += sum(len(run.blocks) for run in decoded)
-    kept.clear()
+    captured_cycles.clear()
     free(target.device)
     return counts, blocks
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Search for no reference cycles inside: with a batch's many small objects it takes a third of the time."""
+    """Keep Python from searching for reference cycles inside the context.
+
+    With the many small objects of a batch the search takes a third of the time.
+    """
     gc.disable()
     try:
         yield
@@ -154,16 +185,17 @@ def _no_collection() -> Iterator[None]:
 
 
 def _uniforms(count: int, seed: int) -> Iterator[Uniforms]:
-    """Independent uniforms for each text and each place where a block may start.
+    """Yield a source of uniforms for each text, with independent ones for each place where a block may start.
 
-    Keyed ones would take most of the time.
+    They are drawn at once: keyed uniforms would take most of the time.
     """
+    # Uniforms of a block: those of its drafts, then those of the rule.
     size = GAMMA + tokenwise.uniforms(GAMMA)
     rows = np.random.default_rng(seed).random((count, TOKENS, size))
     for text_rows in torch.from_numpy(rows):
-        yield partial(_part_of, text_rows)
+        yield partial(_first_uniforms, text_rows)
 
 
-def _part_of(text_rows: Tensor, position: int, count: int) -> Tensor:
-    """The first uniforms of a text's block at a position."""
+def _first_uniforms(text_rows: Tensor, position: int, count: int) -> Tensor:
+    """Return the first `count` uniforms of the block that starts at a position of the text with its prompt."""
     return text_rows[position - len(_START), :count]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ def random_tiny(
     kv_heads: int = 1,
     dtype: torch.dtype = torch.float64,
 ) -> Any:
-    """Make a model on the CPU; the same weights in every dtype, up to rounding.
+    """Return a model on the CPU, with the same weights in every dtype up to rounding.
 
     Parameters
     ----------
@@ -32,9 +33,9 @@ def random_tiny(
     vocab, seed : int
         Tokens, and seed of the weights.
     near : int, optional
-        Seed of a model that it resembles, for a draft that is often accepted.
+        Seed of a model that this one resembles, for a draft that is often accepted.
     layers, kv_heads : int
-        Layers, and key and value heads for two query heads.
+        Layers, and heads of keys and values, which two heads of queries share.
     dtype : torch.dtype
         Of the weights.
 
@@ -55,23 +56,33 @@ def random_tiny(
         bos_token_id=None,
         eos_token_id=None,
     )
+    # transformers draws weights of its own, which are replaced: torch's generator stays as it was.
     with torch.random.fork_rng(devices=[]):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
 
-    # Random weights; the variances of the two parts of a model with `near` add up to 1.
+    # Random weights. With `near` they are mostly those of that seed: 0.99² + 0.14² = 1, so that the
+    # variance stays.
     generator = torch.Generator().manual_seed(seed)
     near_generator = torch.Generator().manual_seed(seed if near is None else near)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             noise = _noise(name, weight, generator)
-            resembled = _noise(name, weight, near_generator)
-            weight.copy_(noise if near is None else 0.99 * resembled + 0.14 * noise)
+            near_noise = _noise(name, weight, near_generator)
+            weight.copy_(noise if near is None else 0.99 * near_noise + 0.14 * noise)
     return model.eval()
 
 
 def _noise(name: str, weight: Tensor, generator: torch.Generator) -> Tensor:
-    """Random weights: unit variance in embedding and head, projections that keep it, norms near 1."""
+    """Return random weights in the shape of the parameter `name`, in float64.
+
+    Embedding and head have variance 1, projections keep the variance of what they read, norms are
+    near 1 and biases near 0.
+    """
     noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
     if weight.ndim == 1:
-        return 0.1 * noise + ("norm" in name)
-    return noise if "embed" in name or "head" in name else noise / weight.shape[1] ** 0.5
+        center = 1 if "norm" in name else 0
+        return center + 0.1 * noise
+    if "embed" in name or "head" in name:
+        return noise
+    num_inputs: int = weight.shape[1]
+    return noise / math.sqrt(num_inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -14,29 +15,36 @@ Points = list[tuple[int, float, float]]
 
 
 def panels(record: dict[str, Any]) -> dict[str, Points]:
-    """Predicted and measured speedups of a record, by setting: the part of their keys before "/gamma n"."""
+    """Return the points of each setting of a record, by gamma.
+
+    A setting is the key of a row without its last part: "50m/graphs/batch 8" of
+    "50m/graphs/batch 8/gamma 4".
+    """
     by_setting: dict[str, Points] = defaultdict(list)
     for row in record["rows"]:
         if "speedup" in row:
-            speed = row["speedup"]
-            by_setting[row["key"].rpartition("/")[0]].append((row["gamma"], speed["predicted"], speed["measured"]))
-    return {name: sorted(points) for name, points in by_setting.items()}
+            setting, _, _ = row["key"].rpartition("/")
+            speedup = row["speedup"]
+            by_setting[setting].append((row["gamma"], speedup["predicted"], speedup["measured"]))
+    return {setting: sorted(points) for setting, points in by_setting.items()}
 
 
 def speedups(path: Path, record: dict[str, Any]) -> None:
-    """Write a PNG of speedup by gamma, a panel a setting: predictions as lines, measurements as dots."""
+    """Write a PNG of speedup by gamma, a panel for each setting: predictions as lines, measurements as dots."""
     write_bytes(path, as_png(drawn(record)))
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `speedups`."""
-    # A panel for each setting, four in a row.
+    """Return the figure of `speedups`."""
+    # A grid of panels, four in a row; the last row may have empty places.
     by_setting = panels(record)
     columns = min(len(by_setting), 4)
-    rows = -(-len(by_setting) // columns)
-    made, axes = figure(3.4 * columns + 1, 2.8 * rows, columns, rows)
+    rows = math.ceil(len(by_setting) / columns)
+    grid, axes = figure(3.4 * columns + 1, 2.8 * rows, columns, rows)
     for axis in axes[len(by_setting) :]:
         axis.set_visible(False)
+
+    # A panel for each setting.
     for axis, (name, points) in zip(axes, by_setting.items(), strict=False):
         gammas, predicted, measured = zip(*points, strict=True)
         axis.plot(gammas, predicted, label="predicted")
@@ -47,7 +55,9 @@ def drawn(record: dict[str, Any]) -> Any:
         axis.set_xlabel("gamma (drafts per block)")
         axis.set_ylabel("speedup")
         axis.grid(alpha=0.3)
-    legend_beside(axes[min(columns, len(by_setting)) - 1])
+
+    # One legend, right of the first row, and the name of the machine.
+    legend_beside(axes[columns - 1])
     gpu = record["provenance"]["gpu"]
-    made.suptitle(gpu["name"] if gpu else "CPU", fontsize=10)
-    return made
+    grid.suptitle(gpu["name"] if gpu else "CPU", fontsize=10)
+    return grid

@@ -18,20 +18,20 @@ from real.gpu.parts import pair, parity, rules, shapes, smollm2, trees
 
 
 def run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends: float) -> list[dict[str, Any]]:
-    """The records of the parts, until `ends` on the monotonic clock.
+    """Run parts one after another until `ends` on the monotonic clock, and return their records.
 
-    KeyboardInterrupt leaves what was finished.
+    After KeyboardInterrupt, which is raised, the finished rows are in the records on disk.
     """
     disable_progress_bar()
     # One thread is steadiest on a shared processor.
     torch.set_num_threads(1)
     if device.type == "cuda":
         pin_attention()
-    return [*_run(names, device, folder, tiny, ends)]
+    return list(_run(names, device, folder, tiny, ends))
 
 
 def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
-    """A part by name."""
+    """Return the part of this name."""
     make: dict[str, Callable[..., Part]] = {
         "parity": parity.part, "shapes": shapes.part, "pair": partial(pair.part, folder=folder), "rules": rules.part,
         "trees": trees.part, "smollm2": smollm2.part,
@@ -40,36 +40,38 @@ def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
 
 
 def _run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends: float) -> Iterator[dict[str, Any]]:
-    """Run parts one after another; a lost device ends it, since this process cannot use it again."""
+    """Run parts one after another and yield their records, until the time is spent or the device is lost.
+
+    A process cannot use a device again that it has lost.
+    """
     say = partial(typer.echo, err=True)
     for name in names:
         command = f"python -m real.gpu {name} --device {device.type}{' --tiny' if tiny else ''}"
 
         # A part that cannot run here is skipped.
-        made = part_of(name, device, folder, tiny)
-        if made.skipped is not None:
-            say(f"{name}: skipped: {made.skipped}")
-            yield {"schema": f"specsim-gpu-{name}/1", "complete": False, "skipped": made.skipped, "rows": []}
+        part = part_of(name, device, folder, tiny)
+        if part.skipped is not None:
+            say(f"{name}: skipped: {part.skipped}")
+            yield {"schema": f"specsim-gpu-{name}/1", "complete": False, "skipped": part.skipped, "rows": []}
             continue
 
-        # Measure it and plot it.
-        left = ends - time.monotonic()
-        what = described(device, command=command, tiny=tiny)
-        record = run_part(made, folder, what, device, budget=left, say=say)
+        # Measure its rows, and plot them. Without matplotlib the run goes on.
+        seconds_left = ends - time.monotonic()
+        provenance = described(device, command=command, tiny=tiny)
+        record = run_part(part, folder, provenance, device, budget=seconds_left, say=say)
         try:
-            if made.plot and any("speedup" in row for row in record["rows"]):
-                made.plot(folder / f"{name}.png", record)
-        # Without matplotlib the run goes on.
+            if part.plot and any("speedup" in row for row in record["rows"]):
+                part.plot(folder / f"{name}.png", record)
         except ImportError:
             say(f"{name}: no plot (install the extra `plot`)")
         yield record
 
-        # The next part, with the memory of this one's models.
+        # Go on, or end. The next part needs the memory of this part's models.
         if record["stopped"] == "device lost":
             say(f"{name}: the device is lost; run the command again to carry on")
             return
         if record["stopped"] == "budget":
             say(f"{name}: the minutes are spent; run the command again to carry on")
             return
-        del made
+        del part
         free(device)

@@ -21,13 +21,13 @@ from real.train.corpus import Corpus
 from real.train.recipe import Recipe, Shape, learning_rate
 from real.train.step import batch_at, build, optimizers
 
-# Steps after which the number of steps that fit into the time is computed.
+# Steps after which a stage computes how many steps fit into its time.
 _PROBE = 10
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A recipe, of which this training takes two stages (`target_*` and `distil_*`), and the seconds for each."""
+    """A recipe, whose stages `target_*` and `distil_*` are run, and the seconds for each of the two."""
 
     recipe: Recipe = Recipe(  # noqa: RUF009 - frozen
         vocab=8192,
@@ -48,7 +48,7 @@ class Plan:
 
 
 class Text(NamedTuple):
-    """The corpus, its tokenizer, and both sides as tokens."""
+    """The corpus and its tokenizer; the tokens (n,) for training as `stream`, and those of the held-out text."""
 
     corpus: Corpus
     tokenizer: Any
@@ -66,12 +66,16 @@ class Stage(NamedTuple):
 
 
 def read_text(plan: Plan) -> Text:
-    """The standard library, as `real.train` reads it, or the first documents of it."""
-    documents, room = {}, plan.characters
+    """Return Python's standard library as text, or its first documents if the plan limits the characters."""
+    # Documents until the limit is reached; the last one may exceed it.
+    documents, num_characters = {}, 0
     for name, text in text_corpus.stdlib_documents().items():
-        if room <= 0 < plan.characters:
+        if 0 < plan.characters <= num_characters:
             break
-        documents[name], room = text, room - len(text)
+        documents[name] = text
+        num_characters += len(text)
+
+    # The split into text for training and held-out text, and both as tokens.
     corpus = text_corpus.split(documents, plan.recipe.held_out)
     tokenizer = text_corpus.train_tokenizer(corpus.train, plan.recipe.vocab, plan.recipe.window)
     sides = (torch.from_numpy(text_corpus.token_stream(tokenizer, side)) for side in (corpus.train, corpus.held_out))
@@ -79,20 +83,27 @@ def read_text(plan: Plan) -> Text:
 
 
 def train(plan: Plan, text: Text, device: torch.device) -> tuple[Any, Any, dict[str, Stage]]:
-    """The trained target and draft in float32, and the outcome of both stages."""
-    recipe, size = plan.recipe, (len(text.tokenizer), plan.recipe.window, plan.recipe.seed)
-    target, draft = (build(shape, *size).to(device) for shape in (recipe.target, recipe.draft))
+    """Train target and draft; return both in float32, and the outcomes of the stages "target" and "draft"."""
+    # Both models, with random weights.
+    recipe = plan.recipe
+    target, draft = (
+        build(shape, len(text.tokenizer), recipe.window, recipe.seed).to(device)
+        for shape in (recipe.target, recipe.draft)
+    )
 
     def cross_entropy(ids: Tensor) -> Tensor:
-        """The target's loss."""
-        return F.cross_entropy(_logits(target, ids), ids[:, 1:].flatten())
+        """Return the target's loss on windows of text (b, n): nats per token."""
+        next_tokens = ids[:, 1:].flatten()
+        return F.cross_entropy(_logits(target, ids), next_tokens)
 
     def divergence(ids: Tensor) -> Tensor:
-        """The draft's loss."""
+        """Return the draft's loss on windows of text (b, n): the mean of KL(p, q) in nats."""
         with torch.no_grad():
             log_p = _logits(target, ids).log_softmax(-1)
-        return F.kl_div(_logits(draft, ids).log_softmax(-1), log_p, reduction="batchmean", log_target=True)
+        log_q = _logits(draft, ids).log_softmax(-1)
+        return F.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
 
+    # The target learns the text; then the draft learns the target.
     run = partial(_stage, recipe, text.stream)
     stages = {
         "target": run(target, cross_entropy, recipe.target_steps, recipe.target_rate, plan.target_s),
@@ -102,7 +113,10 @@ def train(plan: Plan, text: Text, device: torch.device) -> tuple[Any, Any, dict[
 
 
 def _logits(model: Any, ids: Tensor) -> Tensor:
-    """Next-token logits of all positions but the last, as float32 rows, computed in bfloat16."""
+    """Return next-token logits (b (n - 1), V) of windows (b, n) but for their last tokens.
+
+    They are computed in bfloat16 and returned in float32.
+    """
     with torch.autocast(ids.device.type, torch.bfloat16):
         logits: Tensor = model(ids[:, :-1], use_cache=False).logits
     return logits.flatten(0, 1).float()
@@ -117,35 +131,44 @@ def _stage(
     highest: float,
     seconds: float,
 ) -> Stage:
-    """Train one model; after some steps their number is cut to the time, so that the rate ends at 0."""
+    """Train a model for at most `steps` steps, as many as fit into `seconds`; return the outcome.
+
+    `highest` is the highest learning rate. The number of steps is cut early, after `_PROBE` steps,
+    because the rate falls to 0 over all steps.
+    """
     device = next(model.parameters()).device
-    learners, began, step, loss = optimizers(model, recipe.weight_decay), time.monotonic(), 0, torch.zeros(())
+    model_optimizers = optimizers(model, recipe.weight_decay)
+    step, loss = 0, torch.zeros(())
+    began = time.monotonic()
     while step < steps:
         # A step along the clipped gradient.
         ids = batch_at(stream, step, recipe.batch, recipe.window, recipe.seed).to(device)
         loss = loss_of(ids)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in learners:
+        for optimizer in model_optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(step, steps, highest, recipe.warmup) * group["scale"]
             optimizer.step()
             optimizer.zero_grad()
         step += 1
 
-        # The first step sets libraries up, so that time is counted from its end.
+        # Cut the number of steps to the time. The first step sets libraries up, so that the seconds
+        # of a step are counted from its end.
         if step in (1, _PROBE):
             synchronize(device)
             now = time.monotonic()
             if step == 1:
-                first = now
+                first_ended = now
             else:
-                each = (now - first) / (_PROBE - 1)
-                steps = max(_PROBE, min(steps, _PROBE + int((seconds - (now - began)) / each)))
+                step_s = (now - first_ended) / (_PROBE - 1)
+                seconds_left = seconds - (now - began)
+                steps = max(_PROBE, min(steps, _PROBE + int(seconds_left / step_s)))
 
-    # The outcome.
-    last = loss.item()
-    spent = time.monotonic() - began
+    # The outcome; reading the loss waits for the device.
+    last_loss = loss.item()
+    elapsed = time.monotonic() - began
     if not torch.isfinite(loss):
-        raise ValueError(f"training ran away: the loss is {last} after {step} steps")
-    return Stage(step, spent, step * recipe.batch * recipe.window / spent, last)
+        raise ValueError(f"training ran away: the loss is {last_loss} after {step} steps")
+    num_tokens = step * recipe.batch * recipe.window
+    return Stage(step, elapsed, num_tokens / elapsed, last_loss)

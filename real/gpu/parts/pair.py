@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from real.train.recipe import Recipe, Shape
 
 @dataclass(frozen=True)
 class Settings:
-    """The training, and the settings of the comparison on its pair."""
+    """The plan of the training, and the settings of the comparison on the trained pair."""
 
     plan: Plan = Plan()  # noqa: RUF009 - frozen
     prompts: int = 12
@@ -50,9 +50,9 @@ TINY = Settings(
             distil_steps=12,
             held_out=0.1,
         ),
-        5.0,
-        5.0,
-        300_000,
+        target_s=5.0,
+        draft_s=5.0,
+        characters=300_000,
     ),
     prompts=2,
     max_tokens=8,
@@ -62,90 +62,106 @@ TINY = Settings(
 
 
 def part(device: torch.device, folder: Path, *, tiny: bool) -> Part:
-    """Train and save, then losses, then a comparison, and on a GPU one with eager cycles beside it."""
-    settings, work = TINY if tiny else Settings(), folder / "pair-weights"
-    text = cache(partial(read_text, settings.plan))
-    tasks = [row_task("training", partial(_trained, settings.plan, text, device, work))]
-    tasks.append(row_task("held-out loss", lambda: _losses(settings.plan, text(), device, work)))
+    """Return the part: a training, the losses of its pair, a comparison, and on a GPU one with eager cycles."""
+    settings = TINY if tiny else Settings()
+    weights = folder / "pair-weights"
+    load_text = cache(partial(read_text, settings.plan))
+
+    # The training saves the pair, which the other tasks load.
+    tasks = [row_task("training", partial(_train, settings.plan, load_text, device, weights))]
+    tasks.append(row_task("held-out loss", lambda: _losses(settings.plan, load_text(), device, weights)))
     for mode in ("graphs", "eager") if device.type == "cuda" else ("eager",):
         keys = [f"{mode}/{name}" for name in ("acceptance", "costs", "bandwidth")]
         keys += [f"{mode}/gamma {g}" for g in settings.gammas]
-        tasks.append(Task(keys, partial(_compared, settings, text, device, work, mode)))
-    # Once every row is there, the weights are removed.
-    return Part("pair", asdict(settings), tasks, speedups, lambda: shutil.rmtree(work, ignore_errors=True))
+        tasks.append(Task(keys, partial(_compared, settings, load_text, device, weights, mode)))
+
+    # Once every row is measured, the weights are removed.
+    return Part("pair", asdict(settings), tasks, speedups, lambda: shutil.rmtree(weights, ignore_errors=True))
 
 
-def _trained(plan: Plan, text: Any, device: torch.device, work: Path) -> Row:
-    """Train the pair and save it, rounded to bfloat16, where git does not look."""
+def _train(plan: Plan, load_text: Callable[[], Text], device: torch.device, weights: Path) -> Row:
+    """Train the pair and save it in the folder of weights, rounded to bfloat16; return the row of the training."""
+    # Train both models.
+    text = load_text()
     remedy = f"a recipe with batch {plan.recipe.batch // 2} in place of {plan.recipe.batch}"
     with explain_oom(f"training of a target shaped {plan.recipe.target}", remedy):
-        target, draft, stages = train(plan, text(), device)
-    work.mkdir(exist_ok=True)
-    (work / ".gitignore").write_text("*\n", encoding="utf-8")
+        target, draft, stages = train(plan, text, device)
+
+    # Save them, with a file that keeps git from adding the folder.
+    weights.mkdir(exist_ok=True)
+    (weights / ".gitignore").write_text("*\n", encoding="utf-8")
     for name, model in (("target", target), ("draft", draft)):
-        model.to(torch.bfloat16).save_pretrained(work / name)
-        text().tokenizer.save_pretrained(work / name)
+        model.to(torch.bfloat16).save_pretrained(weights / name)
+        text.tokenizer.save_pretrained(weights / name)
     return {
         "parameters": {"target": target.num_parameters(), "draft": draft.num_parameters()},
         "stages": {name: stage._asdict() for name, stage in stages.items()},
-        "corpus_sha256": text().corpus.sha256,
+        "corpus_sha256": text.corpus.sha256,
     }
 
 
-def _losses(plan: Plan, text: Text, device: torch.device, work: Path) -> Row:
-    """Nats per token on held-out text, with the weights as they are used."""
-    _check_there(work)
+def _losses(plan: Plan, text: Text, device: torch.device, weights: Path) -> Row:
+    """Return the losses of both models on held-out text in nats per token, with their weights as saved."""
+    _check_trained(weights)
+    # Windows (number, tokens) of the held-out text; what is left after the last whole one is
+    # dropped.
     window = plan.recipe.window
-    windows = text.held_out[: len(text.held_out) // window * window].view(-1, window).to(device)
-    models = {name: load_hf(work / name, dtype=torch.bfloat16).to(device) for name in ("target", "draft")}
+    num_tokens = len(text.held_out) // window * window
+    windows = text.held_out[:num_tokens].view(-1, window).to(device)
+    models = {name: load_hf(weights / name, dtype=torch.bfloat16).to(device) for name in ("target", "draft")}
     losses = {name: held_out_loss(model, windows) for name, model in models.items()}
     return {"nats_per_token": losses, "tokens": windows.numel(), "vocabulary": len(text.tokenizer)}
 
 
 def _compared(
-    settings: Settings, text: Any, device: torch.device, work: Path, mode: str, wanted: list[str]
+    settings: Settings, load_text: Callable[[], Text], device: torch.device, weights: Path, mode: str, wanted: list[str]
 ) -> Iterator[tuple[str, Row]]:
-    """Yield rows of the comparison, for the gammas that are not there yet."""
-    # The pair. A model that hides its weights runs no cycles of fixed shapes.
-    _check_there(work)
-    pair = load(work / "target", work / "draft", device=device, dtype=torch.bfloat16)
+    """Yield the rows of the comparison: acceptance, costs, bandwidth, and the wanted gammas."""
+    # The pair. Without `weights` in its record a model cannot run cycles of fixed shapes.
+    _check_trained(weights)
+    pair = load(weights / "target", weights / "draft", device=device, dtype=torch.bfloat16)
     if mode == "eager":
         pair = replace(pair, target=replace(pair.target, weights=None), draft=replace(pair.draft, weights=None))
-    prompts = cut_prompts(pair.tokenizer, text().corpus.held_out, settings.prompts)
+
+    # Prompts from the held-out text, and the gammas that have no row yet.
+    prompts = cut_prompts(pair.tokenizer, load_text().corpus.held_out, settings.prompts)
     ids = [list(pair.tokenizer(prompt)["input_ids"]) for _, prompt in prompts]
     gammas = tuple(g for g in settings.gammas if f"{mode}/gamma {g}" in wanted)
 
-    # The comparison; what stops it is raised after the rows of the finished prompts.
-    names = {Scored: "acceptance", Costs: "costs", Bandwidth: "bandwidth"}
+    # The comparison. An error is raised after the rows of the prompts that were finished before.
     run = CompareSettings(gammas, settings.calibrated, settings.max_tokens)
-    rows, stopped = _until_stopped(measure.compare(pair, ids, run))
-    for _, result in rows:
-        row = as_json(result)
-        name = names.get(type(result), f"gamma {row.get('gamma')}")
-        whole = {} if stopped is None else {"partial": f"fewer than {len(ids)} prompts: {reason(stopped)}"}
-        yield f"{mode}/{name}", (row if "gamma" in row else {name: row}) | whole
-    if stopped is not None:
-        raise stopped
+    results, error = _until_stopped(measure.compare(pair, ids, run))
+    partial_note = {} if error is None else {"partial": f"fewer than {len(ids)} prompts: {reason(error)}"}
+
+    # Rows of gammas have values of their own; the others have one value, under their name.
+    names = {Scored: "acceptance", Costs: "costs", Bandwidth: "bandwidth"}
+    for _, result in results:
+        values = as_json(result)
+        name = names.get(type(result), f"gamma {values.get('gamma')}")
+        row = values if "gamma" in values else {name: values}
+        yield f"{mode}/{name}", row | partial_note
+    if error is not None:
+        raise error
 
 
 def _until_stopped(results: Iterator[Any]) -> tuple[list[Any], BaseException | None]:
-    """The results of a comparison, and the error that stopped it, if one did.
+    """Return the results of a comparison as a list, and the error that stopped it or None.
 
-    After an error rows are of the finished prompts.
+    A comparison that is stopped yields results of the finished prompts before it raises the error.
     """
-    rows = []
+    finished = []
     try:
         with explain_oom("the comparison of one text at a time", "more free memory on the device"):
-            for each in results:
-                rows.append(each)  # noqa: PERF402 - kept if the next one raises
+            for result in results:
+                finished.append(result)  # noqa: PERF402 - kept if the next one raises
     except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
-        return rows, error
-    return rows, None
+        return finished, error
+    return finished, None
 
 
-def _check_there(work: Path) -> None:
-    """Refuse a folder without trained weights."""
-    if not (work / "draft" / "config.json").is_file():
+def _check_trained(weights: Path) -> None:
+    """Refuse a folder without the weights of a trained pair; the draft's are saved last."""
+    if not (weights / "draft" / "config.json").is_file():
         raise ValueError(
-            f"no trained weights in {work.name}: training failed, or they were removed (then delete pair.json)"
+            f"no trained weights in {weights.name}: training failed, or they were removed (then delete pair.json)"
         )

@@ -31,13 +31,12 @@ _WARPINGS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Number of pairs of models and of cases for each; texts of a law test, and how many at a time.
+    """Settings of the part."""
 
-    Ten pairs make a row.
-    """
-
+    # Pairs of models, ten to a row, and random cases that each pair decodes.
     pairs: int = 20
     cases: int = 4
+    # Texts of a law test, and how many are decoded at a time.
     texts: int = 1_000_000
     # Attention kernels take at most 65,535 texts x heads.
     batch: int = 16_384
@@ -47,30 +46,35 @@ TINY = Settings(pairs=2, cases=3, texts=3_000, batch=1_000)
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:
-    """Texts as on the CPU with the same uniforms; then their law, and a wrong verifier to reject."""
+    """Return the part: texts are the CPU's with the same uniforms; texts have the target's law; a fault is rejected."""
     settings = TINY if tiny else Settings()
-    tasks, texts = list[Task](), (settings.texts, settings.batch)
+    tasks = list[Task]()
+
+    # The same tokens as on the CPU, with eager cycles and with cycles of fixed shapes.
     for fixed in (False, True):
         for first in range(0, settings.pairs, 10):
             seeds = range(first, min(first + 10, settings.pairs))
             key = f"tokens/{_mode(fixed)}/pairs {seeds[0]} to {seeds[-1]}"
             tasks.append(row_task(key, partial(same_tokens, seeds, settings.cases, device, fixed)))
+
+    # The law of many texts in each dtype, and after that of float32 a wrong verifier.
+    law_test = partial(law.tested, device, texts=settings.texts, batch=settings.batch)
     for dtype in (torch.float32, torch.bfloat16):
         for fixed in (False, True):
             key = f"law/{str(dtype).removeprefix('torch.')}/{_mode(fixed)}"
-            tasks.append(row_task(key, partial(law.tested, device, dtype, fixed, *texts, planted=False)))
+            tasks.append(row_task(key, partial(law_test, dtype=dtype, fixed=fixed, planted=False)))
         if dtype == torch.float32:
-            tasks.append(row_task("planted/float32", partial(law.tested, device, dtype, None, *texts, planted=True)))
+            tasks.append(row_task("planted/float32", partial(law_test, dtype=dtype, fixed=None, planted=True)))
     return Part("parity", asdict(settings), tasks)
 
 
 def _mode(fixed: bool) -> str:
-    """The name of a kind of cycle."""
+    """Return the name of a kind of cycle: of fixed shapes ("graphs") or not ("eager")."""
     return "graphs" if fixed else "eager"
 
 
 def case(rng: np.random.Generator) -> dict[str, Any]:
-    """Prompts of several lengths, speculation length, end, stop tokens and sampling."""
+    """Return random arguments of `decode_batch`: 1 to 5 prompts of 1 to 6 tokens, and options."""
     sizes = rng.integers(1, 7, size=rng.integers(1, 6))
     return {
         "prompts": [rng.integers(_VOCAB, size=size).tolist() for size in sizes],
@@ -88,39 +92,45 @@ def same_tokens(
     fixed: bool,
     draw: Callable[[np.random.Generator], dict[str, Any]] = case,
 ) -> Row:
-    """Decode random cases here and, eagerly in float64, on the CPU.
+    """Decode random cases on the device and, eagerly, on the CPU; return the row of the comparison.
 
-    `different` holds the cases that disagree.
+    Both use float64 and the same uniforms. Each seed makes a pair of models, and decodes `cases`
+    cases that `draw` returns. `different` holds the cases whose tokens or blocks differ.
     """
-    # Random cases of each pair; those that fixed shapes cannot run are left out.
-    tokens, run, different = 0, 0, []
+    num_tokens, num_cases, different = 0, 0, []
     for seed in seeds:
-        here, there = _pair(seed, device)
+        on_device, on_cpu = _pairs(seed, device)
         rng = np.random.default_rng([seed, cases])
         for options in (draw(rng) for _ in range(cases)):
-            if fixed and not graphs.supports(*here, options["warping"]):
+            # Cases that cycles of fixed shapes cannot run are left out.
+            if fixed and not graphs.supports(*on_device, options["warping"]):
                 continue
-            decoded_there = _decoded(there, options, seed, fixed=False)
-            decoded_here = _decoded(here, options, seed, fixed=fixed)
-            tokens, run = tokens + sum(len(r.tokens) for r in decoded_there), run + 1
-            if [(r.tokens, r.blocks) for r in decoded_here] != [(r.tokens, r.blocks) for r in decoded_there]:
+            expected = _decode(on_cpu, options, seed, fixed=False)
+            decoded = _decode(on_device, options, seed, fixed=fixed)
+            num_cases += 1
+            num_tokens += sum(len(run.tokens) for run in expected)
+            if [(run.tokens, run.blocks) for run in decoded] != [(run.tokens, run.blocks) for run in expected]:
                 different.append({"seed": seed} | {name: repr(value) for name, value in options.items()})
-    return {"cases": run, "tokens": tokens, "different": different, "passed": run > 0 and not different}
+
+    # Without a case the check has shown nothing.
+    passed = num_cases > 0 and not different
+    return {"cases": num_cases, "tokens": num_tokens, "different": different, "passed": passed}
 
 
-Both = tuple[LanguageModel, LanguageModel]
+# Target and draft.
+Models = tuple[LanguageModel, LanguageModel]
 
 
-def _pair(seed: int, device: torch.device) -> tuple[Both, Both]:
-    """Target and draft on the device, and on the CPU."""
+def _pairs(seed: int, device: torch.device) -> tuple[Models, Models]:
+    """Return target and draft with the weights of a seed, on the device and then on the CPU."""
     kind = list(KINDS)[seed % len(KINDS)]
     make: Callable[..., Any] = partial(random_tiny, kind, _VOCAB, kv_heads=1 + seed % 2)
-    plain = make(2 * seed), make(2 * seed + 1, near=2 * seed)
-    here, there = ((from_hf(a), from_hf(b)) for a, b in ([copy.deepcopy(m).to(device) for m in plain], plain))
-    return here, there
+    target, draft = make(2 * seed), make(2 * seed + 1, near=2 * seed)
+    target_copy, draft_copy = (copy.deepcopy(model).to(device) for model in (target, draft))
+    return (from_hf(target_copy), from_hf(draft_copy)), (from_hf(target), from_hf(draft))
 
 
-def _decoded(pair: Both, options: dict[str, Any], seed: int, *, fixed: bool) -> list[Decoded]:
-    """Decode a case with a pair."""
+def _decode(models: Models, options: dict[str, Any], seed: int, *, fixed: bool) -> list[Decoded]:
+    """Decode the prompts of a case, with uniforms keyed by the seed and the number of the prompt."""
     sources = [keyed(seed, i) for i in range(len(options["prompts"]))]
-    return decode_batch(*pair, uniforms=sources, fixed=fixed, **options)
+    return decode_batch(*models, uniforms=sources, fixed=fixed, **options)

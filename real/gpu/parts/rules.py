@@ -22,11 +22,14 @@ from specsim.verify.lookup import takes
 
 @dataclass(frozen=True)
 class Settings:
-    """Vocabulary, rows at a time, drafts (K of a step rule, gamma of a chain rule), calls in a row."""
+    """Settings of the part."""
 
+    # Tokens of the vocabulary (Llama 3's), and texts that a call verifies at a time.
     vocab: int = 128_256
     batches: tuple[int, ...] = (1, 8, 64)
+    # Drafts of a text: K of a step rule, gamma of a chain rule.
     drafts: tuple[int, ...] = (1, 4)
+    # Calls in a row, which are timed together.
     calls: int = 50
 
 
@@ -34,28 +37,33 @@ TINY = Settings(vocab=500, batches=(1, 2), calls=3)
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:
-    """A row for each rule, batch and number of drafts."""
+    """Return the part, with a row for each rule, batch and number of drafts that the rule can verify."""
     settings = TINY if tiny else Settings()
-    softmax = cache(partial(_softmax, settings, device))
+    # A softmax over rows of one shape is timed once, for all rules.
+    softmax_s = cache(partial(_softmax_s, settings, device))
     tasks = []
     for family, letter in (("step", "K"), ("chain", "gamma")):
         for name, rule in discover.rules(family).items():
             for batch in settings.batches:
-                for count in (k for k in settings.drafts if family == "chain" or takes(rule, k)):
+                for count in settings.drafts:
+                    if family == "step" and not takes(rule, count):
+                        continue
                     key = f"{family}/{name}/batch {batch}/{letter} {count}"
+                    # Rows of p: one for a step rule; gamma and that of the bonus token for a chain
+                    # rule.
                     rows = (batch,) if family == "step" else (batch, count + 1)
-                    tasks.append(row_task(key, partial(_timed, settings, device, rule, family, rows, count, softmax)))
+                    tasks.append(row_task(key, partial(_timed, settings, device, rule, family, rows, count, softmax_s)))
     return Part("rules", asdict(settings), tasks)
 
 
-def _softmax(settings: Settings, device: torch.device, rows: tuple[int, ...]) -> float:
-    """Seconds of a softmax over rows of the vocabulary."""
-    logits = _logits(settings, device, rows, 0)
+def _softmax_s(settings: Settings, device: torch.device, rows: tuple[int, ...]) -> float:
+    """Return the seconds of a softmax over logits (*rows, vocab)."""
+    logits = _random_logits(settings, device, rows, 0)
     return seconds_of(lambda: torch.softmax(logits, -1), device, calls=settings.calls)
 
 
-def _logits(settings: Settings, device: torch.device, rows: tuple[int, ...], seed: int) -> Tensor:
-    """Random logits (*rows, vocab)."""
+def _random_logits(settings: Settings, device: torch.device, rows: tuple[int, ...], seed: int) -> Tensor:
+    """Return random logits (*rows, vocab) with standard deviation 3."""
     generator = torch.Generator(device).manual_seed(seed)
     return 3 * torch.randn(*rows, settings.vocab, generator=generator, device=device)
 
@@ -67,29 +75,31 @@ def _timed(
     family: str,
     rows: tuple[int, ...],
     count: int,
-    softmax: Callable[[tuple[int, ...]], float],
+    softmax_s: Callable[[tuple[int, ...]], float],
 ) -> Row:
-    """Return the row: microseconds of preparing and verifying once, as a cycle does, and of one softmax.
+    """Return the microseconds of preparing and verifying `count` drafts once, as a cycle does.
 
-    On a GPU also those of a replayed graph.
+    The row has those of eager calls (`us`), on a GPU also those of a replayed graph (`graph_us`),
+    and those of one softmax over rows of p (`softmax_us`).
     """
     with explain_oom(f"laws of {rows} rows over {settings.vocab} tokens", f"batch {max(rows[0] // 2, 1)}"):
         p, q, drafts, u = _inputs(settings, device, rule, family, rows, count)
 
-        def call(now: Tensor) -> Tensor:
-            """Prepare and verify; return the tokens."""
+        def call(uniforms: Tensor) -> Tensor:
+            """Prepare and verify once, and return the tokens after the accepted drafts."""
+            # The prepare of a step rule also takes K.
             num_drafts = (count,) if family == "step" else ()
-            target, draft, tokens, randomness = (plain(x) for x in (p, q, drafts, now))
-            result = rule.verify(rule.prepare(target, draft, *num_drafts), tokens, randomness)
-            # A chain rule returns the number of accepted drafts, too.
+            plan = rule.prepare(plain(p), plain(q), *num_drafts)
+            result = rule.verify(plan, plain(drafts), plain(uniforms))
+            # A chain rule returns the number of accepted drafts, then the token.
             return result[1] if family == "chain" else result  # type: ignore[no-any-return]
 
-        # As eager calls, and on a GPU as a graph.
-        us = {"us": 1e6 * seconds_of(lambda: call(u), device, calls=settings.calls)}
+        # Eager calls, and on a GPU also a replayed graph.
+        row = {"us": 1e6 * seconds_of(lambda: call(u), device, calls=settings.calls)}
         if device.type == "cuda":
             replay: Any = graphs.captured(call, (u,))
-            us["graph_us"] = 1e6 * seconds_of(lambda: replay(u), device, calls=settings.calls)
-        return us | {"softmax_us": 1e6 * softmax(rows)}
+            row["graph_us"] = 1e6 * seconds_of(lambda: replay(u), device, calls=settings.calls)
+        return row | {"softmax_us": 1e6 * softmax_s(rows)}
 
 
 def _inputs(
@@ -101,15 +111,18 @@ def _inputs(
     q (b, gamma, V), with rows = (b, gamma + 1). Drafts are (b, count).
     """
     # Laws for all rows.
-    logits = _logits(settings, device, rows, 0)
-    p, q = logits.softmax(-1), (logits + 0.2 * _logits(settings, device, rows, 1)).softmax(-1)
+    batch = rows[0]
+    target_logits = _random_logits(settings, device, rows, 0)
+    draft_logits = target_logits + 0.2 * _random_logits(settings, device, rows, 1)
+    p, q = target_logits.softmax(-1), draft_logits.softmax(-1)
 
     # Uniforms of the drafts and of the rule.
     generator = torch.Generator(device).manual_seed(2)
-    draft_uniforms = torch.rand(rows[0], count, dtype=torch.float64, generator=generator, device=device)
-    u = torch.rand(rows[0], rule.uniforms(count), dtype=torch.float64, generator=generator, device=device)
+    draft_uniforms = torch.rand(batch, count, dtype=torch.float64, generator=generator, device=device)
+    u = torch.rand(batch, rule.uniforms(count), dtype=torch.float64, generator=generator, device=device)
 
-    # A chain rule has no draft at its last row; all drafts of a step rule come from one row.
+    # Drafts: one from each row of q for a chain rule, whose last row of p has no draft; all from
+    # the only row for a step rule.
     if family == "chain":
         q = q[:, :count]
         return p, q, pick(q, draft_uniforms), u
