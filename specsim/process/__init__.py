@@ -1,1 +1,1 @@
-"""Processes say how the places of a text are filled, from the rows of any model: one file each."""
+"""Processes say how the places of a text are filled, one file each; any model may give the rows."""

@@ -66,22 +66,22 @@ def start(
     bonus: bool = True,
     given: Prompt | Sequence[Prompt] | None = None,
 ) -> State:
-    """The state before the first pass: only the prompts are filled.
+    """Return the state before the first pass: only the prompts are filled.
 
     Parameters
     ----------
     length, batch : int
         Tokens of each text, and texts.
     order : sequence of int, optional
-        The places in the order in which they are filled; those given come first. From left to right
-        by default.
+        The places in the order in which they are filled; places of the prompt come first in any
+        case. From left to right by default.
     slots : int
         Drafts of a round, k, at least 1.
     bonus : bool
         Whether the place behind the drafts is scored, too.
     given : dict of int to int, or a sequence of them, optional
-        Place -> token, of the prompt: one for all texts, or each text's own. At least one place is
-        left.
+        The prompt, as place -> token: one for all texts, or one for each text. It leaves at least
+        one place to decode.
     """
     # Check the options.
     slots = check.integer(slots, "slots", 1, limits.MAX_SUMMED)
@@ -105,11 +105,11 @@ def start(
 
 
 def _prompts(given: Prompt | Sequence[Prompt], length: int, batch: int) -> list[Prompt]:
-    """Each text's prompt, checked; raises ValueError that names the first faulty one."""
-    # Name each prompt as errors do.
+    """Return the prompt of each text; raises ValueError that names the first faulty one."""
+    # Prompts by the names that errors give them.
     named = {"given": given} if isinstance(given, dict) else {f"given[{i}]": prompt for i, prompt in enumerate(given)}
 
-    # Each maps places of the text to tokens, and leaves a place to decode.
+    # A prompt maps places of the text to tokens, and leaves a place to decode.
     for name, prompt in named.items():
         for place, token in check.record(prompt, name, dict).items():
             if check.integer(place, f"a place of {name}", 0) >= length:
@@ -118,7 +118,7 @@ def _prompts(given: Prompt | Sequence[Prompt], length: int, batch: int) -> list[
         if len(prompt) == length:
             raise ValueError(f"{name} fills all {length} places: nothing is left to decode")
 
-    # One prompt serves all texts.
+    # One prompt is that of all texts.
     prompts = [given] * batch if isinstance(given, dict) else list(given)
     if len(prompts) != batch:
         raise ValueError(f"given holds {len(prompts)} prompts for {batch} texts")
@@ -126,9 +126,9 @@ def _prompts(given: Prompt | Sequence[Prompt], length: int, batch: int) -> list[
 
 
 def ask(state: State) -> Asked:
-    """The rows that the next pass must give, at the round's places.
+    """Return the rows that the next pass must give, at the round's places.
 
-    In the first pass they see what is decoded, in the second also the drafts before them.
+    In the first pass a place sees what is decoded, in the second also the drafts before it.
     """
     # The round's places (b, n), by their ranks in the order.
     length = state.text.shape[-1]
@@ -136,52 +136,56 @@ def ask(state: State) -> Asked:
     ranks = np.minimum(state.filled[:, None] + np.arange(num_rows), length - 1)
     places = np.take_along_axis(state.order, ranks, axis=-1)
 
-    # A place sees all places of a rank below this number (b, n).
+    # A place sees the places whose rank is below its number `num_seen` (b, n): in the first pass
+    # those that are filled, in the second those before its own rank.
     num_seen = np.broadcast_to(state.filled[:, None], ranks.shape) if state.laws is None else ranks
+    # The rank of each place (b, N) is the inverse permutation of the order.
     rank_of = np.argsort(state.order, axis=-1)
-    return Asked(state.text, places, rank_of[:, None] < num_seen[..., None])
+    seen = rank_of[:, None, :] < num_seen[:, :, None]
+    return Asked(state.text, places, seen)
 
 
 def uniforms(state: State, rule: ModuleType) -> int:
-    """The number of uniforms of a pass: one for each draft, or those of the rule."""
+    """Return the number of uniforms of a pass: one for each draft, or those of the rule."""
     return state.slots if state.laws is None else int(rule.uniforms(state.slots))
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
-    """The state after a pass: it draws the round's drafts, or verifies them."""
+    """Return the state after a pass, which draws the round's drafts or verifies them."""
     if state.laws is None:
         return _after_drafting(state, rows, u)
     return _after_verifying(state, state.laws, rows, rule, u)
 
 
 def _after_drafting(state: State, rows: Array, u: Array) -> State:
-    """The state after a round's first pass: drafts, drawn from `rows`, stand at the round's places.
+    """Return the state after a round's first pass: drafts drawn from `rows` (b, n, V) are at their places.
 
-    A text with one place left is finished here: a second pass would judge its token by the law that
-    it is drawn from.
+    A text with one place left is finished here: a second pass would verify its token by the law
+    that it was drawn from.
     """
+    # One pass of each text that is not finished, and a token of those with one place left.
     length = state.text.shape[-1]
-    text = copied(tokens_like(state.text, rows))
-    live, is_last = state.filled < length, state.filled == length - 1
+    num_passes = np.where(state.filled < length, 1, 0)
+    num_finished = np.where(state.filled == length - 1, 1, 0)
 
-    # With a bonus the last place is not counted as a draft; it is drawn all the same.
-    counts = np.maximum(_draft_counts(state), is_last)
+    # Draft j of a text stands at the place whose rank in the order is filled + j.
+    text = copied(tokens_like(state.text, rows))
+    counts = _row_counts(state)
     for j in range(rows.shape[1]):
-        # Draft j of a text stands at its place of the rank filled + j in the order.
         texts = np.flatnonzero(j < counts)
         places = state.order[texts, state.filled[texts] + j]
         text[texts, places] = pick(rows[texts, j], u[texts, j])
-    return state._replace(text=text, filled=state.filled + is_last, passes=state.passes + live, laws=rows)
+    return state._replace(text=text, filled=state.filled + num_finished, passes=state.passes + num_passes, laws=rows)
 
 
 def _after_verifying(state: State, laws: Array, rows: Array, rule: ModuleType, u: Array) -> State:
-    """The state after a round's second pass: accepted drafts count as filled, and the token after them.
+    """Return the state after a round's second pass: the accepted drafts and the token after them are filled.
 
     The drafts were drawn from laws (b, k, V); rows (b, k or k + 1, V) are the target's. Places of
     rejected drafts are drafted again in a later round.
     """
-    length, text = state.text.shape[-1], copied(state.text)
-    live, filled = state.filled < length, state.filled.copy()
+    text, filled = copied(state.text), state.filled.copy()
+    live = state.filled < state.text.shape[-1]
     for size, texts in alike(_draft_counts(state), live):
         # Texts with `size` drafts, which have the ranks n, n + 1, ... in the order, and both laws.
         n = state.filled[texts]
@@ -195,25 +199,32 @@ def _after_verifying(state: State, laws: Array, rows: Array, rule: ModuleType, u
             p = array_namespace(p).concat([p, p[:, -1:]], axis=1)
         accepted, token = verified(rule, p, q, drafts, u[texts])
 
-        # Write the token behind the accepted drafts; without the bonus a text that accepted all of
-        # its drafts has none.
+        # Write the token behind the accepted drafts, of the rank n + accepted; without the bonus a
+        # text that accepted all of its drafts has none.
         has_token = state.bonus | (accepted < size)
-        where = np.flatnonzero(has_token)
-        behind = state.order[texts[where], (n + accepted)[where]]
-        text[texts[where], behind] = token[where]
-        filled[texts] = n + accepted + has_token
+        with_token = np.flatnonzero(has_token)
+        place = state.order[texts[with_token], (n + accepted)[with_token]]
+        text[texts[with_token], place] = token[with_token]
+        filled[texts] = n + accepted + np.where(has_token, 1, 0)
+
+    # Each live text had one pass more.
     return state._replace(text=text, filled=filled, passes=state.passes + live, laws=None)
 
 
 def _draft_counts(state: State) -> Array:
-    """Number (b,) of drafts of the round, at most `slots`: with a bonus one place is left for it."""
-    return np.clip(state.text.shape[-1] - state.filled - state.bonus, 0, state.slots)
+    """Return the number (b,) of drafts of the round, at most `slots`: with a bonus one place is left for it."""
+    num_bonus = 1 if state.bonus else 0
+    places_left = state.text.shape[-1] - state.filled
+    return np.clip(places_left - num_bonus, 0, state.slots)
 
 
 def _row_counts(state: State) -> Array:
-    """Number (b,) of places of which the next pass gives rows."""
-    # The second pass gives rows of the drafts, and with a bonus of the place behind them.
+    """Return the number (b,) of places for which the next pass gives rows."""
+    # The second pass gives rows for the drafts, and with a bonus for the place behind them.
+    counts = _draft_counts(state)
     if state.laws is not None:
-        return _draft_counts(state) + state.bonus
-    # The first gives rows of the drafts, or of the last place of a text.
-    return np.maximum(_draft_counts(state), state.filled == state.text.shape[-1] - 1)
+        return counts + 1 if state.bonus else counts
+    # The first gives rows for the drafts. The last place of a text is drawn from its row, too,
+    # though with a bonus it does not count as a draft.
+    has_one_left = state.filled == state.text.shape[-1] - 1
+    return np.where(has_one_left, 1, counts)

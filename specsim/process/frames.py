@@ -1,13 +1,15 @@
-"""Speculative actions: frames are made under the action that is held, and accepted while it stays.
+"""Speculative actions: frames are made under the last known action, and accepted while it does not change.
 
-Law.         The text is the actions that come from outside. With the action at t known, frames
-             t..t+n-1 are made as if it were held: n - 1 drafts, each with a point mass at it as its
-             law. What is real has a point mass, too, so a chain rule keeps a draft exactly if it is
-             the real action, and emits the first that is not.
+Law.         The text is the actions that come from outside. Once the action at t is known, frames
+             t..t+n-1 are made as if it did not change: n - 1 drafts of later actions, each with a
+             point mass at the held action as its law. The law of a real action is a point mass,
+             too, so that a chain rule accepts a draft exactly if it is the real action, and emits
+             the first real action that differs.
 Theorem.     T28: the frames accepted are those made under the real actions, if a block's frames are
-             made one by one by the same sampler with the same noise. Accepted frames, for an action
-             that stays with probability rho, whatever it is: (1 - rho^n) / (1 - rho).
-Randomness.  None beyond the rule's, which point masses never heed.
+             made one by one by the same sampler with the same noise. The expected number of
+             accepted frames is (1 - rho^n) / (1 - rho), where every action stays with probability
+             rho.
+Randomness.  Only the rule's; with point masses its uniforms change nothing.
 Cost.        One block of n frames for each change of the action, at the cost of a pass over n
              frames.
 Paper.       Next-Frame Diffusion, arXiv:2506.01380.
@@ -32,10 +34,10 @@ CASES = ({"frames": 1}, {"frames": 2}, {"frames": 3})
 
 
 class State(NamedTuple):
-    """Actions of texts so far.
+    """The known actions of texts.
 
-    `text` (b, N) holds actions; `filled` (b,) is the number of them known; `passes` (b,) counts
-    blocks, each made in one pass.
+    `text` (b, N) holds actions; `filled` (b,) is the number of actions that are known; `passes`
+    (b,) counts blocks, each made in one pass; `frames` is the number of frames of a block.
     """
 
     text: Array
@@ -45,43 +47,46 @@ class State(NamedTuple):
 
 
 def start(length: int, batch: int = 1, *, frames: int = 4) -> State:
-    """The state before the first action; blocks have `frames` frames, fewer at the end."""
+    """Return the state before the first action; blocks have `frames` frames, fewer at the end of a text."""
     zeros = np.zeros(batch, dtype=np.int64)
     frames = check.integer(frames, "frames", 1, limits.MAX_SUMMED)
     return State(empty_text(batch, length), zeros, zeros, frames)
 
 
 def ask(state: State) -> Asked:
-    """The rows that the next pass must give: laws of the actions that a block of frames meets.
+    """Return the rows that the next pass must give: laws of the real actions during a block of frames.
 
-    They are the world's; once it has acted they are point masses.
+    They are point masses once the actions have come from outside.
     """
-    # The last known action is held at all later places.
+    # The last known action stands at all later places.
     length, actions = state.text.shape[-1], copied(state.text)
     for i in np.flatnonzero(state.filled > 0):
         actions[i, state.filled[i] :] = actions[i, state.filled[i] - 1]
+
+    # The places of the drafts, and the place behind them.
     num_rows = int(_draft_counts(state).max(initial=0)) + 1
     places = np.minimum(state.filled[:, None] + np.arange(num_rows), length - 1)
     return Asked(actions, places, before(places, length))
 
 
 def uniforms(state: State, rule: ModuleType) -> int:
-    """The number of uniforms of a pass: those of the rule."""
+    """Return the number of uniforms of a pass: those of the rule."""
     return int(rule.uniforms(state.frames - 1))
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
-    """The state after a block: held actions that were real, and the first that was not held.
+    """Return the state after a block: accepted drafts of the held action, and the real action behind them.
 
-    The first call takes the first action.
+    The first call only takes the first action.
     """
     text, filled = copied(tokens_like(state.text, rows)), state.filled.copy()
     live = state.filled < text.shape[-1]
     for size, texts in alike(_draft_counts(state), live):
-        # The held action is each draft (n, size) of the block, drawn from a point mass.
+        # Every draft (m, size) of the m texts is the held action, drawn from a point mass.
         n = state.filled[texts]
         held = text[texts, np.maximum(n - 1, 0)]
-        drafts = held[:, None] + 0 * tokens_like(np.zeros((1, size), dtype=np.int64), rows)
+        zeros = tokens_like(np.zeros((1, size), dtype=np.int64), rows)
+        drafts = held[:, None] + zeros
         q = one_hot(drafts, rows[texts, :size])
         accepted, token = verified(rule, rows[texts, : size + 1], q, drafts, u[texts])
 
@@ -91,10 +96,13 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
             text[texts[has_draft], n[has_draft] + j] = held[np.flatnonzero(has_draft)]
         text[texts, n + accepted] = token
         filled[texts] = n + accepted + 1
-    return state._replace(text=text, filled=filled, passes=state.passes + (live & (state.filled > 0)))
+
+    # A live text had one block more, but the first action comes without one.
+    num_blocks = np.where(live & (state.filled > 0), 1, 0)
+    return state._replace(text=text, filled=filled, passes=state.passes + num_blocks)
 
 
 def _draft_counts(state: State) -> Array:
-    """Number (b,) of actions that a block takes as held: none before the first is known."""
-    left = state.text.shape[-1] - state.filled
-    return np.where(state.filled > 0, np.clip(left - 1, 0, state.frames - 1), 0)
+    """Return the number (b,) of drafts of a block: none before the first action is known."""
+    places_left = state.text.shape[-1] - state.filled
+    return np.where(state.filled > 0, np.clip(places_left - 1, 0, state.frames - 1), 0)

@@ -1,11 +1,12 @@
 """Speculative Jacobi decoding: one pass verifies a window of guesses and draws failed ones anew.
 
-Law.         Slot j holds a token with the law it was drawn from, q_j. One pass gives p_1..p_{w+1}
-             at the text and its slots; a chain rule verifies the slots as a block. What lies behind
-             the token that it emits is drawn anew, x_j ~ p_j, and p_j becomes its q_j. New slots
-             come from an initialiser, whose law is known, too.
-Theorem.     T28: given all that was done, the slots are independent draws from the laws kept with
-             them, so that any lossless chain rule keeps the target's law. With `carry="old"` only
+Law.         Slot j holds a token x_j and the law that it was drawn from, q_j. One pass gives the
+             laws p_1..p_{w+1} of the w slots and of the place behind them; a chain rule verifies
+             the slots as a block and emits one token. Slots behind that token are drawn anew,
+             x_j ~ p_j, and p_j becomes q_j. New slots come from an initialiser, whose law is known,
+             too.
+Theorem.     T28: given all passes before, the slots are independent draws from their laws q_j, so
+             that any lossless chain rule keeps the target's law. With `carry="old"` only
              `tokenwise` does: other rules look at slots behind the one that fails, whose tokens
              then are no longer draws from their laws.
 Randomness.  u[:rule.uniforms(w)] for the rule, then one for each slot that is drawn.
@@ -39,11 +40,11 @@ CASES = (
 
 
 class State(NamedTuple):
-    """Texts with tentative tokens in their windows.
+    """Texts with tokens that are not yet verified in their windows.
 
-    `text` (b, N) holds tokens, tentative ones included; `filled` (b,) and `passes` (b,) count
-    verified tokens and passes; `laws` (b, W, V) are the laws that the slots were drawn from, None
-    before the first slots.
+    `text` (b, N) holds tokens, those of slots included; `filled` (b,) counts verified tokens and
+    `passes` (b,) passes; `laws` (b, W, V) are the laws that the slots were drawn from, None before
+    the first slots. The rest are the options of `start`.
     """
 
     text: Array
@@ -65,7 +66,7 @@ def start(
     width: int = 1,
     carry: Literal["pass", "old"] = "pass",
 ) -> State:
-    """The state before the first pass: nothing is filled.
+    """Return the state before the first pass: nothing is filled.
 
     Parameters
     ----------
@@ -94,9 +95,9 @@ def start(
 
 
 def ask(state: State) -> Asked:
-    """The rows that the next pass must give: of the window and of the place after it.
+    """Return the rows that the next pass must give: for the slots and for the place behind them.
 
-    Before the first slots are drawn there are none.
+    Before the first slots are drawn, none.
     """
     length = state.text.shape[-1]
     num_rows = int(_windows(state).max(initial=0)) + 1 if state.laws is not None else 0
@@ -105,10 +106,10 @@ def ask(state: State) -> Asked:
 
 
 def uniforms(state: State, rule: ModuleType) -> int:
-    """The number of uniforms of a pass: those of the rule, and one for each slot.
+    """Return the number of uniforms of a pass: those of the rule, and one for each slot.
 
     Raises ValueError if `carry` is "old" and the rule looks at slots behind the one that fails:
-    these are no longer draws from their laws.
+    tokens that were looked at are no longer draws from their laws.
     """
     if state.carry == "old" and discover.name_of(rule) != "tokenwise":
         raise ValueError(
@@ -119,19 +120,22 @@ def uniforms(state: State, rule: ModuleType) -> int:
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
-    """The state after a pass that gave laws (b, w+1, V): verified tokens, and slots drawn anew.
+    """Return the state after a pass that gave rows (b, w + 1, V): verified tokens, and the next slots.
 
     The first call draws the first slots.
     """
-    # The uniforms behind the rule's draw the slots.
-    u_slots = u[:, int(rule.uniforms(state.window)) :]
+    # The rule's uniforms come first, then one for each slot.
+    slot_uniforms = u[:, int(rule.uniforms(state.window)) :]
+
+    # No pass has been made: none of the first slots has a row, so the initialiser draws them all.
     if state.laws is None:
         shape = (rows.shape[0], state.window, rows.shape[-1])
         laws = array_namespace(rows).zeros(shape, dtype=rows.dtype)
         blank = state._replace(text=tokens_like(state.text, rows), laws=laws)
-        return _with_next_slots(blank, rows, 0 * state.filled, 0 * state.filled, u_slots)
+        zeros = np.zeros_like(state.filled)
+        return _with_next_slots(blank, rows, zeros, zeros, slot_uniforms)
 
-    # Verify the slots, and write the token behind those accepted.
+    # Verify the slots, and write the token behind the accepted ones.
     live, windows = state.filled < state.text.shape[-1], _windows(state)
     text, accepted = copied(state.text), np.zeros_like(state.filled)
     for size, texts in alike(windows, live):
@@ -139,42 +143,44 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
         p, q = rows[texts, : size + 1], state.laws[texts, :size]
         accepted[texts], token = verified(rule, p, q, drafts, u[texts])
         text[texts, state.filled[texts] + accepted[texts]] = token
-    filled = state.filled + live * (accepted + 1)
+
+    # A live text has one pass more. Of its w + 1 rows, w - accepted lie behind the token.
+    filled = np.where(live, state.filled + accepted + 1, state.filled)
     after = state._replace(text=text, filled=filled, passes=state.passes + live)
-    return _with_next_slots(after, rows, accepted, windows - accepted, u_slots)
+    return _with_next_slots(after, rows, accepted, windows - accepted, slot_uniforms)
 
 
 def _windows(state: State) -> Array:
-    """Number (b,) of slots that a pass verifies; the place behind them is filled from its own row."""
+    """Return the number (b,) of slots that a pass verifies: a place is left for the token behind them."""
     return np.clip(state.text.shape[-1] - state.filled - 1, 0, state.window)
 
 
-def _with_next_slots(state: State, rows: Array, accepted: Array, behind: Array, u: Array) -> State:
-    """The state with tokens and laws of the slots that the next pass verifies.
+def _with_next_slots(state: State, rows: Array, accepted: Array, num_behind: Array, u: Array) -> State:
+    """Return the state with tokens and laws of the slots that the next pass verifies.
 
-    The last pass accepted (b,) drafts; `behind` (b,) of its rows lie behind the token that it
+    The last pass accepted (b,) drafts; `num_behind` (b,) of its rows lie behind the token that it
     emitted. Slot j of the next pass stands where slot `accepted + 1 + j` of the last one stood: if
     slots 0 and 1 were accepted, the token replaced slot 2, and slot 3 becomes slot 0.
     """
     old_laws: Array = state.laws
     sizes, text, laws = _windows(state), copied(state.text), copied(old_laws)
 
-    # Slots that come from the last pass. Its last row is that of a place that had no slot: a slot
-    # can be drawn from it, but there is no old token to keep.
+    # The number of slots that come from the last pass; later ones are new. The last of its rows is
+    # that of a place that had no slot: a slot can be drawn from it, but has no old token to keep.
     keeps_old = state.carry == "old"
-    num_carried = behind - 1 if keeps_old else behind
+    num_carried = num_behind - 1 if keeps_old else num_behind
     for j in range(int(sizes.max(initial=0))):
         is_slot, is_carried = j < sizes, j < num_carried
         carried, new = np.flatnonzero(is_slot & is_carried), np.flatnonzero(is_slot & ~is_carried)
 
-        # These keep their law, and the token that stands there, or are drawn anew from their row.
+        # Carried slots keep token and law, or are drawn anew from their row of the last pass.
         if carried.size and keeps_old:
             laws[carried, j] = old_laws[carried, accepted[carried] + 1 + j]
         elif carried.size:
             laws[carried, j] = rows[carried, accepted[carried] + 1 + j]
             text[carried, state.filled[carried] + j] = pick(laws[carried, j], u[carried, j])
 
-        # The others come from the initialiser.
+        # New slots come from the initialiser.
         if new.size:
             place = state.filled[new] + j
             laws[new, j], text[new, place] = _initial_slots(state, text[new], place, laws[new, j], u[new, j])
@@ -182,12 +188,14 @@ def _with_next_slots(state: State, rows: Array, accepted: Array, behind: Array, 
 
 
 def _initial_slots(state: State, text: Array, place: Array, like: Array, u: Array) -> tuple[Array, Array]:
-    """The laws (n, V) and the tokens (n,) that the initialiser gives to places (n,) of texts (n, N).
+    """Return the laws (n, V) and tokens (n,) of new slots at places (n,) of texts (n, N).
 
-    `like` (n, V) has the type of the laws.
+    `like` (n, V) is any array of the type that the laws shall have.
     """
+    # The even law, with a token drawn from it.
     if state.first == "uniform":
-        probability = Fraction(1, like.shape[-1]) if is_exact(like) else 1 / like.shape[-1]
+        vocab = like.shape[-1]
+        probability = Fraction(1, vocab) if is_exact(like) else 1 / vocab
         even = 0 * like + probability
         return even, pick(even, u)
 
