@@ -20,7 +20,7 @@ COUNTS = (1, 2)
 
 
 def draw(q: Array, u: Array, num_drafts: int) -> Array:
-    """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
+    """Return candidates (..., K) from q (..., V) and uniforms u (..., K)."""
     top, rest = split(q, num_drafts)
     first = pick(q, u[..., 0])
     if num_drafts == 1:
@@ -31,35 +31,38 @@ def draw(q: Array, u: Array, num_drafts: int) -> Array:
 
 
 def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
-    """Probability of the ordered tuple drafts (..., K)."""
+    """Return the probability of the ordered tuple drafts (..., K)."""
     top, rest = split(q, num_drafts)
     # An entry of a row of Fractions is a 0-d array; multiplied by 1 it is a number.
     first = 1 * at(q, drafts[..., 0])
     if num_drafts == 1:
         return first
+    # (a, x) has probability q(a) r(x), (x, a) has q(x), and other pairs are impossible.
     is_hub_first = drafts[..., 0] == top
     is_hub_second = ~is_hub_first & (drafts[..., 1] == top)
     return first * is_hub_first * at(rest, drafts[..., 1]) + first * is_hub_second
 
 
 def within(q: Array, members: Array, num_drafts: int) -> Array:
-    """Probability that every candidate lies in the set with indicator members (..., V)."""
+    """Return the probability that every candidate lies in the set with indicator members (..., V)."""
     xp = array_namespace(q)
     top, rest = split(q, num_drafts)
     if num_drafts == 1:
         return xp.sum(xp.where(members, q, 0), axis=-1)
-    # The probability of the pair, in either order, by the token beside a.
-    pairs = xp.where(one_hot(top, q) > 0, 0, q) + at(q, top)[..., None] * rest
-    return at(members, top) * xp.sum(xp.where(members, pairs, 0), axis=-1)
+    # The probability (..., V) of the pair of a and x, in either order, for each token x beside a.
+    is_hub = one_hot(top, q) > 0
+    hub_second = xp.where(is_hub, 0, q)
+    hub_first = at(q, top)[..., None] * rest
+    return at(members, top) * xp.sum(xp.where(members, hub_second + hub_first, 0), axis=-1)
 
 
 def uniforms(num_drafts: int) -> int:
-    """The number of uniforms: one per candidate."""
+    """Return the number of uniforms: one for each candidate."""
     return num_drafts
 
 
 def split(q: Array, num_drafts: int) -> tuple[Array, Array]:
-    """The hub a (...), and q without it (..., V).
+    """Return the hub a (...), and r (..., V), the law q without a, renormalised.
 
     Raises ValueError for numbers of candidates other than 1 and 2.
     """

@@ -12,38 +12,39 @@ from specsim.types import Array
 
 
 def draw(q: Array, u: Array, num_drafts: int) -> Array:
-    """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
+    """Return candidates (..., K) from q (..., V) and uniforms u (..., K)."""
     return pick(q[..., None, :], u)
 
 
 def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
-    """Probability of the ordered tuple drafts (..., K)."""
+    """Return the probability of the ordered tuple drafts (..., K)."""
     return array_namespace(q).prod(at(q[..., None, :], drafts), axis=-1)
 
 
 def within(q: Array, members: Array, num_drafts: int) -> Array:
-    """Probability that every candidate lies in the set with indicator members (..., V)."""
+    """Return the probability that every candidate lies in the set with indicator members (..., V)."""
     xp = array_namespace(q)
     return inside(xp.sum(xp.where(members, q, 0), axis=-1), num_drafts)
 
 
 def inside(q_mass: Array, num_drafts: int) -> Array:
-    """Probability that every candidate lies in a set of draft mass q_mass.
+    """Return the probability that every candidate lies in a set of draft mass q_mass.
 
-    It is q_mass^K by squaring, for speed on full-vocabulary rows and because ``**`` of a Fraction
-    array is elementwise Python.
+    It is q_mass^K by squaring: fewer operations on full-vocabulary rows than K products, and ``**``
+    of an array of Fractions would loop over its entries in Python.
     """
-    # `result` is the product over the low bits of K that are done; `square` is q_mass^(2^bit).
-    result, square, k = None, q_mass, num_drafts
-    while k:
-        if k & 1:
+    # Bit by bit of K, the lowest first: `square` is q_mass^(2^bit), and `result` the product of the
+    # squares whose bits were set, None before the first.
+    result, square, bits_left = None, q_mass, num_drafts
+    while bits_left:
+        if bits_left & 1:
             result = square if result is None else result * square
-        k >>= 1
-        if k:
+        bits_left >>= 1
+        if bits_left:
             square = square * square
     return result
 
 
 def uniforms(num_drafts: int) -> int:
-    """The number of uniforms: one per candidate."""
+    """Return the number of uniforms: one for each candidate."""
     return num_drafts

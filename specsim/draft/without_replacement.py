@@ -15,7 +15,7 @@ from specsim.types import Array
 
 
 def draw(q: Array, u: Array, num_drafts: int) -> Array:
-    """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
+    """Return candidates (..., K) from q (..., V) and uniforms u (..., K)."""
     tokens = list[Array]()
     for k in range(num_drafts):
         q = without(q, tokens[-1]) if k else q
@@ -24,7 +24,7 @@ def draw(q: Array, u: Array, num_drafts: int) -> Array:
 
 
 def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
-    """Probability of the ordered tuple drafts (..., K)."""
+    """Return the probability of the ordered tuple drafts (..., K)."""
     result = 1
     for k in range(num_drafts):
         result = result * at(q, drafts[..., k])
@@ -33,30 +33,33 @@ def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
 
 
 def within(q: Array, members: Array, num_drafts: int) -> Array:
-    """Probability that every candidate lies in the set with indicator members (..., V).
+    """Return the probability that every candidate lies in the set with indicator members (..., V).
 
-    It is a sum over tuples, for small vocabularies only.
+    It is a sum over all tuples of tokens, which only small vocabularies allow.
     """
+    # The probability (..., V) of each first token, if it is in the set.
     xp = array_namespace(q)
     first = xp.where(members, q, 0)
     if num_drafts == 1:
         return xp.sum(first, axis=-1)
-    # The other candidates, given each first token (..., V).
+
+    # Given each first token, the law (..., V, V) without it, and the probability (..., V) that the
+    # other candidates are in the set.
     rest = without(q[..., None, :], ids(q))
     later = within(rest, members[..., None, :], num_drafts - 1)
     return xp.sum(first * later, axis=-1)
 
 
 def uniforms(num_drafts: int) -> int:
-    """The number of uniforms: one per candidate."""
+    """Return the number of uniforms: one for each candidate."""
     return num_drafts
 
 
 def without(q: Array, token: Array) -> Array:
-    """Draft laws q with token (...) taken out, renormalised; q itself if it has no other token.
+    """Return the laws q (..., V) without a token (...), renormalised; q itself where it has no other token.
 
-    The rest is summed rather than subtracted from 1, so a rest of 1e-300 is a rest: no guard
-    against rounding.
+    The other probabilities are summed, rather than q(token) subtracted from 1. So a sum of 1e-300 is
+    not lost in rounding.
     """
     xp = array_namespace(q)
     rest = emptied(q, token)
