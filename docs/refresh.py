@@ -77,6 +77,7 @@ def tables() -> dict[tuple[str, str], str]:
     if (BENCH / "sweep.json").exists():
         made["planning", "studies"] = _studies(json.loads((BENCH / "sweep.json").read_text(encoding="utf-8")))
     made["load", "plan"] = f"```text\n{_printed('load')}```"
+    made["tokenizers", "tokenizers"] = _module("tokenizers").table()
     made["loop", "plan"] = f"```text\n{_printed('loop')}```"
     made["loop", "cells"] = _module("loops").table()
     made["loop", "held"] = f"{_module('held_cells').errors_table()}\n\n{_module('held_cells').cells_table()}"

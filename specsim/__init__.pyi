@@ -16,6 +16,9 @@ from specsim.exact.masked_acceptance import masked_acceptance
 from specsim.exact.posterior import hit_posterior, tree_survival
 from specsim.exact.process_law import fill, text_law
 from specsim.exact.step import acceptance_rate, output_law
+from specsim.exact.tokenizers.law import AcrossTokenizers, across_tokenizers
+from specsim.exact.tokenizers.proposals import TokenModel
+from specsim.exact.tokenizers.tokenizer import Tokenizer, small_tokenizer
 from specsim.exact.tree import expected_kept
 from specsim.latency import (
     LatencyModel,
@@ -99,6 +102,7 @@ __version__: str
 
 __all__ = [
     "AcceptanceRecord",
+    "AcrossTokenizers",
     "Automaton",
     "BlockChain",
     "Claim",
@@ -124,11 +128,14 @@ __all__ = [
     "SharedTokens",
     "Speed",
     "Stopping",
+    "TokenModel",
     "TokenTree",
+    "Tokenizer",
     "Trace",
     "acceptance_curves",
     "acceptance_rate",
     "accepted_length_law",
+    "across_tokenizers",
     "algorithms",
     "batch_schedule",
     "batch_tokens",
@@ -218,6 +225,7 @@ __all__ = [
     "shared_tokens",
     "simulate",
     "simulate_requests",
+    "small_tokenizer",
     "speed_of_light",
     "speedup",
     "ssd",

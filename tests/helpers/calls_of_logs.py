@@ -1,4 +1,4 @@
-"""Good calls of functions that read logs and answer questions on them: a part of `good_calls`."""
+"""Good calls of functions that read logs and answer questions on them, and calls with vocabularies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
     off, *on = specsim.read_log(LOG)
     requests = tuple(specsim.request_of_blocks([n, 1, 0], 2) for n in (0, 1, 2))
     shared = specsim.shared_tokens("abc", "cxa")
+    writer = specsim.TokenModel(specsim.small_tokenizer(["a", "b", "ab"]), lambda ids: [0.5, 0.25, 0.25])
     return {
+        "across_tokenizers": {"target": writer, "draft": writer, "method": "intersection", "drafts": 1, "tokens": 2},
         "compare_records": {
             "first": specsim.AcceptanceRecord(requests),
             "second": specsim.AcceptanceRecord(requests[:2]),
@@ -46,6 +48,7 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
         "request_mixture": {"record": specsim.AcceptanceRecord(requests), "kinds": 2},
         "request_of_blocks": {"accepted": [0, 1, 2], "drafted": [2, 2, 2]},
         "shared_tokens": {"target": ["a", "b", "c"], "draft": ["c", "x", "a"]},
+        "small_tokenizer": {"tokens": ["a", "b", "ab"], "merges": [("a", "b")]},
         "translated_draft": {"q": [0.1, 0.3, 0.6], "shared": shared, "vocab": 3},
         "vocabulary_bound": {"p": [0.5, 0.3, 0.2], "shared": shared},
     }

@@ -1,0 +1,102 @@
+"""What a draft of another tokenizer proposes: every path of its own tokens, as tokens of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from specsim.base import check
+from specsim.exact.tokenizers.tokenizer import Tokenizer, decode, encode
+
+# A number of exact arithmetic, or a float; the probability of each token at one position.
+Row = tuple[Any, ...]
+
+
+class NothingToDraft(ValueError):
+    """A draft's law has no mass on the tokens that may be drafted."""
+
+
+class TokenModel(NamedTuple):
+    """A language model on a small tokenizer: `row(ids)` is the law of the next token after these ids.
+
+    Examples
+    --------
+    >>> import specsim
+    >>> always_the_first = specsim.TokenModel(specsim.small_tokenizer("ab"), lambda ids: [1, 0])
+    >>> always_the_first.row((0, 0))
+    [1, 0]
+    """
+
+    tokenizer: Tokenizer
+    row: Callable[[tuple[int, ...]], Sequence[Any]]
+
+
+class Proposal(NamedTuple):
+    """One way in which a draft can come out.
+
+    `tokens` are the target's, `path` and `rows` the draft's own tokens and the law that each was drawn from;
+    `weight` is its probability.
+    """
+
+    tokens: tuple[int, ...]
+    path: tuple[int, ...]
+    rows: tuple[Row, ...]
+    weight: Any
+
+
+def check_model(model: TokenModel, name: str) -> None:
+    """Refuse, by TypeError, what is no model on a small tokenizer."""
+    check.record(model, name, TokenModel)
+    check.record(model.tokenizer, f"{name}.tokenizer", Tokenizer)
+    check.model(model.row, f"{name}.row")
+
+
+def row_after(model: TokenModel, ids: tuple[int, ...], name: str) -> Row:
+    """Return the law of a model's next token after some ids; ValueError if it is no law."""
+    row = tuple(model.row(ids))
+    size = len(model.tokenizer.tokens)
+    if len(row) != size:
+        raise ValueError(f"{name}.row({ids}) has {len(row)} entries; expected one for each of its {size} tokens")
+    check.law([*row], f"{name}.row({ids})")
+    return row
+
+
+def paths(draft: TokenModel, text: str, drafts: int, ids: Sequence[int] | None = None) -> list[Proposal]:
+    """Return every path of so many draft tokens after a text, with target tokens still to be filled in.
+
+    With `ids` only these draft tokens are drawn, from the draft's law among them.
+    """
+    begin = encode(draft.tokenizer, text)
+    found = [Proposal((), (), (), Fraction(1))]
+    for _ in range(drafts):
+        longer = []
+        for proposal in found:
+            row = tuple(draft.row(begin + proposal.path))
+            if ids is not None:
+                row = among(row, ids)
+            for token, probability in enumerate(row):
+                if probability:
+                    weight = proposal.weight * probability
+                    longer.append(Proposal((), (*proposal.path, token), (*proposal.rows, row), weight))
+        found = longer
+    return found
+
+
+def among(row: Row, ids: Sequence[int]) -> Row:
+    """Return a law restricted to some ids; NothingToDraft if it has no mass there."""
+    mass = sum(row[i] for i in ids)
+    if not mass:
+        raise NothingToDraft("the draft's law has no mass on tokens that both tokenizers have")
+    return tuple(row[i] / mass if i in ids else row[i] * 0 for i in range(len(row)))
+
+
+def reencoded_proposals(target: Tokenizer, draft: TokenModel, text: str, drafts: int) -> list[Proposal]:
+    """Return the paths of the draft, each with its text encoded for the target.
+
+    The text is encoded by itself, as new text behind what is kept.
+    """
+    return [
+        proposal._replace(tokens=encode(target, decode(draft.tokenizer, proposal.path)))
+        for proposal in paths(draft, text, drafts)
+    ]
