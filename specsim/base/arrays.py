@@ -18,10 +18,8 @@ from specsim.types import Array
 
 # Results made of rows that sum to 1 + 1e-6 exceed their largest value by less than this.
 EXCESS = 1e-3
-# From this many tokens on, `pick` searches in two levels: among pieces, then inside one piece.
-MANY = 1 << 13
-# Tokens of one such piece.
-_PIECE = 256
+# From so many tokens on, `pick` searches among pieces of 256, then inside one piece.
+MANY, _PIECE = 1 << 13, 256
 # NumPy searches up to this many rows one by one for a bound; in more rows it compares all entries.
 FEW = 8
 
@@ -91,20 +89,14 @@ def row_at(w: Array, i: Array) -> Array:
 
 
 def along(w: Array, i: Array, axis: int = -1) -> Array:
-    """Return the entries of w at indices i along an axis, as `take_along_axis` does.
-
-    Torch has take_along_dim for this, in four calls; gather is one.
-    """
+    """Return the entries of w at indices i along an axis; of torch by gather, which is one call of four."""
     xp = array_namespace(w, i)
     return xp.gather(w, axis, i) if is_torch_array(w) else xp.take_along_axis(w, i, axis=axis)
 
 
 @lru_cache(maxsize=64)
 def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Return indices of all leading axes, for w[(*grid, token)].
-
-    They broadcast against `token`. Indexing so is three times as fast as take_along_axis.
-    """
+    """Return indices of leading axes, for w[(*grid, token)]: three times as fast as take_along_axis."""
     return np.ix_(*(np.arange(n) for n in shape))
 
 
@@ -246,7 +238,6 @@ def _up_to(cdf: Array, bound: Array) -> Array:
     is_plain = type(cdf) is np.ndarray and not is_exact(cdf)
     if is_plain and lead == bound.shape[:-1] and math.prod(lead) <= FEW:
         pairs = zip(cdf.reshape(-1, cdf.shape[-1]), bound.ravel().tolist(), strict=True)
-        # NaN differs from itself.
         counts = [row.searchsorted(limit, "right") if limit == limit else 0 for row, limit in pairs]
         return np.array(counts, dtype=np.int64).reshape(lead)[()]
     xp = array_namespace(cdf, bound)
@@ -275,14 +266,12 @@ def _pick_by_pieces(w: Array, u: Array, sum_dtype: Any) -> Array:
     masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=sum_dtype), axis=-1)
     bound = u[..., None] * masses[..., -1:]
     piece = _up_to(masses, bound)
-    # The bound counted from the start of the piece. Rounding can make it slightly negative; the
-    # search would then end at the piece's first token, which may have no weight. The absolute value
-    # is as close to the exact bound, and passes over leading tokens without weight.
+    # The bound from the start of the piece. Rounding can make it slightly negative, and the search end at
+    # a first token without weight. The absolute value is as close to the exact bound, and passes over it.
     cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=sum_dtype)
     beyond_bound = at(masses, piece)[..., None] - bound
     inside = _up_to(cdf, abs(cdf[..., -1:] - beyond_bound))
-    # Rounding can also lift the bound to the piece's total, and the search would end behind the last
-    # token with weight, which is the first at which the sum reaches the total.
+    # Rounding can lift the bound to the total: the search must not end behind the last token with weight.
     last_with_weight = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)
     return piece * _PIECE + xp.minimum(inside, last_with_weight)
 
@@ -298,15 +287,14 @@ class Prefixes(NamedTuple):
 def prefix_scan(p: Array, q: Array) -> Prefixes:
     """Sort the vocabulary by p/q, and sum both laws along it.
 
-    Last come the tokens that the draft never proposes and, in floats, those whose p/q would
-    overflow: their mass under q is smaller than the rounding of a sum.
+    Last come tokens that the draft never proposes and, in floats, those whose p/q would overflow:
+    their mass under q is smaller than the rounding of a sum.
     """
     xp = array_namespace(p, q)
     ceiling = None if is_exact(q) else float(xp.finfo(q.dtype).max) * 2.0**-24
     is_finite = q > 0 if ceiling is None else p < ceiling * q
     ratio = xp.where(is_finite, p / xp.where(is_finite, q, xp.ones_like(q)), xp.zeros_like(p))
-    # A number above all ratios stands for infinity.
     last = 1 + xp.max(ratio, axis=-1, keepdims=True) if ceiling is None else ceiling
-    order = xp.argsort(xp.where(is_finite, ratio, last), axis=-1, stable=True)
+    order = xp.argsort(xp.where(is_finite, ratio, last), axis=-1, stable=True)  # `last` stands for infinity
     sums = (xp.cumulative_sum(xp.take_along_axis(wide(w), order, axis=-1), axis=-1) for w in (p, q))
     return Prefixes(order, *sums)
