@@ -6,6 +6,7 @@ record is of one source: it holds a digest of each rule's own code, and a test s
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +58,10 @@ def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[
         yield from (("lantern, zeroed", f"delta = {d:g}", told | {"delta": d}) for d in (0.05, 0.2, 0.7))
     elif name == "typical":
         yield from ((name, f"epsilon = {e:g}", {"epsilon": e}) for e in (0.3, 0.09, 0.03, 0.01, 1e-3))
+    elif name == "relaxed":
+        yield from ((name, f"delta = {d:g}", {"relaxed_delta": d}) for d in (0.01, 0.05, 0.2, 0.6))
+    elif name == "accept_k":
+        yield from ((name, f"tolerance = {t:g}", {"accept_tolerance": t}) for t in (0.5, 1, 2, 5))
     else:
         yield name, "as it is", {}
 
@@ -158,7 +163,8 @@ def figure(record: dict[str, Any]) -> Any:
     free = record["free"]
     axes.plot([free, 1], [0, 1 - free], color="0.25", lw=1, zorder=1, label="least bias there is")
     lines = dict.fromkeys(one["line"] for one in record["points"])
-    for line, mark, color in zip(lines, "*osDv^P<>", plt.colormaps["tab10"].colors, strict=False):
+    marks, colors = itertools.cycle("*osDv^P<>"), itertools.cycle(plt.colormaps["tab10"].colors)
+    for line, mark, color in zip(lines, marks, colors, strict=False):
         points = [one for one in record["points"] if one["line"] == line]
         x = [one["acceptance"] - one["free"] + free for one in points]
         axes.plot(
