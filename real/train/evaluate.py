@@ -107,8 +107,8 @@ def compare(
     totals = {"kl": 0.0, "acceptance": 0.0, "greedy_match": 0.0}
     for rows in torch.split(ids, batch):
         # The row after token i is the law of token i + 1.
-        both = (model(rows[:, :-1], use_cache=False).logits for model in (target, draft))
-        p, q = (probabilities(logits[:, start - 1 :], Warping(temperature)) for logits in both)
+        both_logits = (model(rows[:, :-1], use_cache=False).logits for model in (target, draft))
+        p, q = (probabilities(logits[:, start - 1 :], Warping(temperature)) for logits in both_logits)
         totals["kl"] += F.kl_div(q.log(), p, reduction="sum").item()
         totals["acceptance"] += overlap(p, q).sum().item()
         totals["greedy_match"] += (p.argmax(-1) == q.argmax(-1)).sum().item()

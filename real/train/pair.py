@@ -262,8 +262,8 @@ def train_pair(
             stage = STAGES[run.stage]
             steps, _ = _plan(recipe, stage)
             if run.stage not in tasks:
-                done = run.step - 1
-                tasks[run.stage] = bars.add_task(stage, total=steps, completed=done, loss="")
+                steps_before = run.step - 1
+                tasks[run.stage] = bars.add_task(stage, total=steps, completed=steps_before, loss="")
             shown = "-" if math.isnan(loss) else f"{loss:.3f}"
             bars.update(tasks[run.stage], completed=run.step, loss=shown)
             now = time.monotonic()

@@ -200,9 +200,10 @@ class School:
         for n in layers:
             if n not in self._states:
                 self._states[n] = states.cached(target, tokens, (n,), folder, show_stage)[:, :, 0]
-        # A single layer is a view, which takes no memory of its own.
+        # The states of a single layer are a view, which takes no memory of its own.
         if len(layers) == 1:
-            return self._states[layers[0]][:, :, None]
+            (layer,) = layers
+            return self._states[layer].unsqueeze(2)
         return torch.stack([self._states[n] for n in layers], 2)
 
     def train(

@@ -153,16 +153,16 @@ def divergence(target: Any, draft: Any, ids: Tensor) -> Tensor:
 
 def optimizers(model: nn.Module, weight_decay: float) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside layers, and AdamW at twice the rate for embedding and norms."""
-    inside = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
-    others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
+    layer_matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    other_weights = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     kind = torch.optim.Muon if in_bfloat16(next(model.parameters()).device) else Muon
     muon = kind(
-        [{"params": inside, "scale": 1.0}],
+        [{"params": layer_matrices, "scale": 1.0}],
         weight_decay=weight_decay,
         adjust_lr_fn="match_rms_adamw",
     )
     adamw = torch.optim.AdamW(
-        [{"params": others, "scale": 2.0}],
+        [{"params": other_weights, "scale": 2.0}],
         betas=(0.9, 0.95),
         weight_decay=0.0,
         fused=True,

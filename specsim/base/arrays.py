@@ -42,7 +42,7 @@ def is_exact(w: Array) -> bool:
 
 
 def noise(w: Array) -> float:
-    """Mass that rounding alone can leave where the exact value is 0, for rows that sum to 1."""
+    """Return the mass that rounding can leave where the exact value is 0, for rows that sum to 1."""
     return 0.0 if is_exact(w) else 8 * float(array_namespace(w).finfo(w.dtype).eps)
 
 
@@ -63,14 +63,14 @@ def mass(w: Array) -> Array:
 
 
 def ids(w: Array) -> Array:
-    """Token ids 0..V-1 on the namespace and device of w."""
+    """Return token ids 0..V-1 in the library and on the device of w."""
     if type(w) is np.ndarray:
         return np.arange(w.shape[-1])
     return array_namespace(w).arange(w.shape[-1], device=device(w))
 
 
 def at(w: Array, token: Array) -> Array:
-    """w[..., token], leading axes broadcast."""
+    """Return w[..., token], leading axes broadcast."""
     xp = array_namespace(w)
     if w.shape[:-1] != token.shape:
         batch = np.broadcast_shapes(w.shape[:-1], token.shape)
@@ -81,7 +81,7 @@ def at(w: Array, token: Array) -> Array:
 
 
 def row_at(w: Array, i: Array) -> Array:
-    """w[..., i, :], for i with the leading axes of w (..., n, V)."""
+    """Return w[..., i, :], for i with the leading axes of w (..., n, V)."""
     if type(w) is np.ndarray:
         return w[(*_grid(i.shape), i)] if i.ndim else w[..., i, :]
     index = array_namespace(w, i).broadcast_to(i[..., None, None], (*i.shape, 1, w.shape[-1]))
@@ -101,24 +101,24 @@ def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
 
 
 def one_hot(token: Array, like: Array) -> Array:
-    """Point mass at token, as a row of the same kind as `like`."""
+    """Return the point mass at a token, as a row of the same kind as `like`."""
     xp = array_namespace(like)
     hit = ids(like) == token[..., None]
     return xp.where(hit, xp.ones_like(like), xp.zeros_like(like))
 
 
 def positive_part(w: Array) -> Array:
-    """max(w, 0)."""
+    """Return max(w, 0)."""
     return array_namespace(w).where(w > 0, w, 0)
 
 
 def excess(w: Array, q: Array) -> Array:
-    """max(w - q, 0), exactly 0 where q is larger: computed as w - min(w, q)."""
+    """Return max(w - q, 0), exactly 0 where q is larger: computed as w - min(w, q)."""
     return w - array_namespace(w, q).minimum(w, q)
 
 
 def chosen(take: Array, new: Array, old: Array) -> Array:
-    """Rows of `new` where `take` (..., 1) is true, else of `old`.
+    """Return rows of `new` where `take` (..., 1) is true, else of `old`.
 
     NumPy writes into `new`, so the caller must not use it afterwards.
     """
@@ -131,7 +131,7 @@ def chosen(take: Array, new: Array, old: Array) -> Array:
 
 
 def emptied(w: Array, token: Array) -> Array:
-    """A copy of w (..., V) with 0 at token (...); token -1 stands for none."""
+    """Return a copy of w (..., V) with 0 at token (...); token -1 stands for none."""
     if type(w) is np.ndarray and token.ndim and w.shape[:-1] == token.shape and (token >= 0).all():
         out = w.copy()
         out[(*_grid(token.shape), token)] = 0
@@ -157,7 +157,7 @@ def at_most(value: Array, top: int) -> Array:
 
 
 def quotient(w: Array, by: Array) -> Array:
-    """w / by of non-negative numbers; max/4 of the floats where it would overflow, or `by` is 0."""
+    """Return w / by of non-negative numbers; a quarter of the largest float where it would overflow, or `by` is 0."""
     if is_exact(w):
         return w / np.where(by > 0, by, 1)
     xp = array_namespace(w, by)
@@ -167,7 +167,7 @@ def quotient(w: Array, by: Array) -> Array:
 
 
 def product(w: Array, by: Array) -> Array:
-    """w * by of non-negative numbers; max/4 of the floats where it would overflow.
+    """Return w * by of non-negative numbers; a quarter of the largest float where it would overflow.
 
     Infinity would not do: times 0 it is no number.
     """
@@ -180,7 +180,7 @@ def product(w: Array, by: Array) -> Array:
 
 
 def normalize_or(w: Array, fallback: Array) -> Array:
-    """w / sum(w), or `fallback` in rows whose mass is nothing but rounding."""
+    """Return w / sum(w), or `fallback` in rows whose mass is nothing but rounding."""
     xp = array_namespace(w, fallback)
     total = xp.sum(w, axis=-1, keepdims=True)
     has_mass = total > noise(w)
@@ -188,7 +188,7 @@ def normalize_or(w: Array, fallback: Array) -> Array:
 
 
 def residual(p: Array, q: Array) -> Array:
-    """The law proportional to (p - q)+; p where q leaves nothing over."""
+    """Return the law proportional to (p - q)+; p itself where p = q up to rounding."""
     return normalize_or(positive_part(p - q), p)
 
 
@@ -207,7 +207,7 @@ def leading(passed: Array) -> Array:
 
 
 def accept_probability(p: Array, q: Array, token: Array) -> Array:
-    """min(1, p(x)/q(x)); 1 where q(x) <= p(x), 0/0 included (such a token is never drafted)."""
+    """Return min(1, p(x)/q(x)); 1 where q(x) <= p(x), 0/0 included (such a token is never drafted)."""
     px, qx = at(p, token), at(q, token)
     xp = array_namespace(px, qx)
     less = px < qx
@@ -215,7 +215,7 @@ def accept_probability(p: Array, q: Array, token: Array) -> Array:
 
 
 def pick(w: Array, u: Array) -> Array:
-    """Token drawn from the unnormalised row w by inverting its cdf at u.
+    """Return the token drawn from the unnormalised row w by inverting its cdf at u.
 
     Counts entries with cdf <= u * total. For u in [0, 1) that never reaches a token of zero weight,
     the last one included: u * total < total also after rounding. The sum runs in the wider of the

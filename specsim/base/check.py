@@ -144,9 +144,9 @@ def _check_rows(w: Array, name: str) -> None:
         total, xp = np.sum(np.asarray(w), axis=-1, dtype=np.float64), np
     else:
         total = xp.sum(w, axis=-1, dtype=xp.float64)
-    off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
-    if bool(xp.any(off)):
-        index, entry = first_bad(total, off)
+    is_off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
+    if bool(xp.any(is_off)):
+        index, entry = first_bad(total, is_off)
         total_text, allowed = (entry, "exactly") if exact else (f"{entry:.9g}", f"within {TOLERANCE:g}")
         raise ValueError(
             f"{name}{index} sums to {total_text}; probabilities must sum to 1 {allowed} (specsim.normalize rescales)"

@@ -87,7 +87,7 @@ class _Used:
 
 
 def used_lately() -> float:
-    """Processor time of this process, in seconds, as it was at most `STEP` seconds ago.
+    """Return the processor time of this process, in seconds, as it was at most `STEP` seconds ago.
 
     To ask the system costs as much as a short call, and milliseconds where many threads are to be
     added up.
@@ -99,7 +99,7 @@ def used_lately() -> float:
 
 
 def seconds_waited(thread: Path) -> float:
-    """Seconds that a thread (a folder of /proc) was ready without a processor; 0 if unknown."""
+    """Return the seconds that a thread (a folder of /proc) was ready without a processor; 0 if unknown."""
     try:
         return int((thread / WAITED).read_text().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
@@ -107,9 +107,12 @@ def seconds_waited(thread: Path) -> float:
 
 
 def seconds_used(process: int) -> float:
-    """Processor time of another process, in seconds, over all its threads; 0 if unknown."""
+    """Return the processor time of another process, in seconds, over all its threads; 0 if unknown."""
     try:
+        # Fields after the program's name, which stands in parentheses; two of them are the ticks
+        # used by the program and by the system for it (utime and stime of proc(5)).
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        ticks = int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError):
         return 0.0

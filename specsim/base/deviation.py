@@ -10,7 +10,7 @@ from specsim.types import Array
 
 
 def law_deviation(law: Array, runs: float, delta: float) -> float:
-    """TV distance of `runs` draws' frequencies from a law (V,), exceeded with chance at most delta.
+    """Return the TV distance of `runs` draws' frequencies from a law (V,) that chance delta at most exceeds.
 
     Its mean is at most 1/2 sum_v sqrt(p_v (1 - p_v) / N), and one draw moves it by at most 1/N:
     McDiarmid's inequality. It holds for means of independent laws with this mean, too, as they vary

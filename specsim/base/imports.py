@@ -19,12 +19,12 @@ PACKAGES = ("specsim", "real")
 
 def closure(modules: Iterable[str]) -> set[str]:
     """Return these modules of the project, those that they import, and so on."""
-    todo, reached = list(modules), set[str]()
-    while todo:
-        module = todo.pop()
+    waiting, reached = list(modules), set[str]()
+    while waiting:
+        module = waiting.pop()
         if module not in reached:
             reached.add(module)
-            todo += imported(module)
+            waiting += imported(module)
     return reached
 
 

@@ -20,7 +20,7 @@ class Measure(NamedTuple):
 
 
 def student_quantile(level: float, freedom: float) -> float:
-    """Two-sided quantile of Student's t; infinite without a degree of freedom."""
+    """Return the two-sided quantile of Student's t; infinite without a degree of freedom."""
     level = float(check.scalar(level, "level", "(0, 1)"))
     if freedom < 1:
         return math.inf
@@ -30,7 +30,7 @@ def student_quantile(level: float, freedom: float) -> float:
 
 
 def ratio_error(top: Array, bottom: Array) -> float:
-    """Standard error of sum(top) / sum(bottom) over independent pairs."""
+    """Return the standard error of sum(top) / sum(bottom) over independent pairs."""
     n, total = len(top), float(bottom.sum())
     if n < 2 or not total:
         return 1.0
@@ -105,7 +105,7 @@ FEWEST_FOR_A_MEDIAN = 3
 
 
 def median_error(samples: Sequence[float]) -> float | None:
-    r"""Standard error of the median of independent samples, whatever their law; None where they do not show it.
+    r"""Return the standard error of the median of independent samples, of any law; None where they do not show it.
 
     .. math:: \mathrm{se} = \frac{x_{(n + 1 - c)} - x_{(c)}}{2 z}, \qquad
         c = \max\Big(1, \frac{n + 1}{2} - \sqrt n\Big) \text{ rounded}
@@ -129,7 +129,7 @@ def median_error(samples: Sequence[float]) -> float | None:
 
 
 def clustered_wilson(accepted: Array, tried: Array, z: float) -> tuple[float, float]:
-    """Wilson's interval for sum(accepted) / sum(tried), with the effective number of trials.
+    """Return Wilson's interval for sum(accepted) / sum(tried), with the effective number of trials.
 
     Counts of one sequence share contexts: where they spread more between sequences than coin flips
     do, the number of trials is divided by the ratio of the variances.
@@ -148,7 +148,7 @@ def clustered_wilson(accepted: Array, tried: Array, z: float) -> tuple[float, fl
 
 
 def wilson(accepted: float, tried: float, z: float) -> tuple[float, float]:
-    """Wilson's interval for a share of independent trials, z standard errors to each side."""
+    """Return Wilson's interval for a share of independent trials, z standard errors to each side."""
     if not tried:
         return 0.0, 1.0
     share = accepted / tried

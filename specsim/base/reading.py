@@ -116,7 +116,7 @@ def read_json(path: Path, most: int, place: str) -> Any:
 
 
 def check_whole_numbers(value: Any, place: str) -> None:
-    """ValueError, with the place, for an entry that is no whole number >= 0; JSON's true is none."""
+    """Raise ValueError, with the place, for an entry that is no whole number >= 0; JSON's true is none."""
     for i, entry in enumerate(value if isinstance(value, list) else [value]):
         is_number = isinstance(entry, (int, float)) and not isinstance(entry, bool)
         if not is_number or entry < 0 or (isinstance(entry, float) and not entry.is_integer()):

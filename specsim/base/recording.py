@@ -98,6 +98,7 @@ def used_since(before: Mark) -> tuple[list[Path], list[str]]:
 @contextmanager
 def imports_named() -> Iterator[None]:
     """Record every module that is asked for by its name: one that is in sys.modules runs no code again."""
+    # Python's two ways to import; both are put back at the end.
     by_statement, by_function = builtins.__import__, importlib.import_module
 
     def imported(name: str, *more: Any, **named: Any) -> Any:

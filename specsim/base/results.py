@@ -40,6 +40,8 @@ def result(*answer: str, rows: Callable[[Any], Sequence[Any]] | None = None) -> 
     """
 
     def decorate(record_type: type[Record]) -> type[Record]:
+        """Give the three methods to a record's type, and return it."""
+
         def __repr__(self: Any) -> str:
             return one_line(self, answer)
 

@@ -54,7 +54,7 @@ def checked(law: Law, ids_name: str, values_name: str) -> Law:
 
 
 def dense(law: Law, vocab: int) -> Array:
-    """The law as rows over the vocabulary (..., vocab)."""
+    """Return the law as rows over the vocabulary (..., vocab)."""
     # Unused places write to one column more, which is cut off.
     index = array_namespace(law.values).where(law.ids < 0, vocab, law.ids)
     return _scatter(law.values, index, vocab + 1)[..., :-1]

@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
 
 def before(places: Array, length: int) -> Array:
-    """Mask (b, n, N) of the positions left of each place (b, n)."""
+    """Return the mask (b, n, N) of the positions left of each place (b, n)."""
     return np.arange(length) < places[..., None]
 
 
@@ -64,7 +64,7 @@ def copied(w: Array) -> Array:
 
 
 def empty_text(batch: int, length: int) -> Array:
-    """Texts (b, N) of token 0."""
+    """Return texts (b, N) of token 0."""
     return np.zeros((batch, length), dtype=np.int64)
 
 

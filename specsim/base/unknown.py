@@ -38,7 +38,7 @@ FOR_READERS = ("source", "note")
 
 
 def check_names(names: Iterable[str], known: Sequence[str], source: str, kind: str) -> None:
-    """ValueError for a column, field or tensor that is not read: its numbers would count for nothing."""
+    """Raise ValueError for a column, field or tensor that is not read: its numbers would count for nothing."""
     for name in names:
         if name not in known and name not in FOR_READERS:
             error = unknown(f"{source}: {kind}", name, [*known, *FOR_READERS])

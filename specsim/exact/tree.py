@@ -132,7 +132,7 @@ def kept_law(rule: ModuleType, target: Model, trees: Iterable[Drawn], **params: 
         tokens = np.stack([tree.tokens for tree, _, _ in batch])
         p = np.stack([np.stack([law_after(text) for text in row]) for row in rows])
         q = np.stack([drawn_from for _, drawn_from, _ in batch])
-        first_tree = batch[0][0]
+        first_tree, _, _ = batch[0]
         joint = rule.transition(rule.prepare(p, q, first_tree._replace(tokens=tokens), **params))
 
         # Entry (i, y) is the probability to stop at node i, 0 for the root, with the next token y.

@@ -64,15 +64,15 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
     sequences = [t for t in mass if len(t) == depth]
 
     # A state is (prefixes of each level so far, sequences drawn); `states` has the probability of
-    # each, and `done` that of the levels that are full. A round draws one sequence in every state.
-    done: dict[tuple[tuple[Path, ...], ...], Any] = {}
+    # each, and `full_levels` that of levels that are full. A round draws one sequence in every state.
+    full_levels: dict[tuple[tuple[Path, ...], ...], Any] = {}
     no_prefixes: tuple[tuple[Path, ...], ...] = ((),) * depth
     states: dict[tuple[Any, frozenset[Path]], Any] = {(no_prefixes, frozenset()): Fraction(1)}
     while states:
         states_before, states = states, {}
         for (levels, used), weight in states_before.items():
             if all(len(level) == size for level, size in zip(levels, sizes, strict=True)):
-                done[levels] = done.get(levels, 0) + weight
+                full_levels[levels] = full_levels.get(levels, 0) + weight
                 continue
             # Draw the next sequence from those left, in proportion to their probability.
             unused = [t for t in sequences if t not in used]
@@ -81,7 +81,7 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
                 longer = tuple(_add(level, t[: i + 1], sizes[i]) for i, level in enumerate(levels))
                 state = (longer, used | {t})
                 states[state] = states.get(state, 0) + weight * mass[t] / total
-    return [(*_from_paths(levels, laws), weight) for levels, weight in done.items()]
+    return [(*_from_paths(levels, laws), weight) for levels, weight in full_levels.items()]
 
 
 def _texts(model: Model, depth: int, prefix: Path) -> tuple[dict[Path, Array], dict[Path, Any]]:

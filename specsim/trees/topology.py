@@ -128,8 +128,8 @@ def shape(parents: Any, name: str = "parents") -> Array:
     if array.shape == (0,):
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        what = f"dtype {array.dtype} and shape {array.shape}" if array.ndim else repr(parents)
-        raise TypeError(f"{name} must be a list of integers, got {what}")
+        value = f"dtype {array.dtype} and shape {array.shape}" if array.ndim else repr(parents)
+        raise TypeError(f"{name} must be a list of integers, got {value}")
     array = array.astype(np.int64)
     bad = np.flatnonzero((array < -1) | (array >= np.arange(len(array))))
     if bad.size:
