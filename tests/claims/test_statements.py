@@ -23,7 +23,9 @@ def test_the_record_follows_from_the_code(name: str) -> None:
     found = settled.settle(name)
     assert found == RECORD[name], "specsim claims --run, and then the record"
     assert found.verdict in _verdict.VERDICTS
-    assert all(re.fullmatch(r"arXiv:\d{4}\.\d{5}", source) for source in found.source.split(", "))
+    # A paper, or a thread of a repository.
+    form = r"arXiv:\d{4}\.\d{5}|[\w-]+/[\w.-]+#\d+"
+    assert all(re.fullmatch(form, source) for source in found.source.split(", "))
     assert found.statement.endswith(".")
     assert found.because.endswith(".")
 
