@@ -22,13 +22,17 @@ def _lengths(blocks: tuple[tuple[int, ...], ...]) -> tuple[Fraction, Fraction, F
     A block has 1 where its draft is right. Accuracies are once of all blocks, once of those whose
     drafts before the position are all right.
     """
-    size = len(blocks[0])
+    places = range(len(blocks[0]))
     runs = [sum(accumulate(block, mul)) for block in blocks]
-    of_all = [F(sum(block[k] for block in blocks), len(blocks)) for k in range(size)]
-    reached = [[block for block in blocks if all(block[:k])] for k in range(size)]
-    of_reached = [F(sum(block[k] for block in those), len(those)) if those else F(0) for k, those in enumerate(reached)]
-    products = (sum(accumulate(rates, mul), F(0)) for rates in (of_all, of_reached))
-    return F(sum(runs), len(blocks)), *products
+    reached = [[block for block in blocks if all(block[:k])] for k in places]
+    of_all = [F(sum(block[k] for block in blocks), len(blocks)) for k in places]
+    of_reached = [F(sum(block[k] for block in those), max(len(those), 1)) for k, those in enumerate(reached)]
+    return F(sum(runs), len(blocks)), _products(of_all), _products(of_reached)
+
+
+def _products(accuracies: list[Fraction]) -> Fraction:
+    """Return the sum over k of the product of the first k accuracies."""
+    return sum(accumulate(accuracies, mul), F(0))
 
 
 def settle() -> Settled:
