@@ -7,12 +7,12 @@ from specsim.base.unknown import unknown
 from specsim.latency.shape import ModelShape, States, Window, as_eagle
 
 DRAFTERS = ("eagle", "eagle3", "mtp", "ngram", "suffix")
-# The vocabulary of most published EAGLE-3 heads.
+# Tokens that most published EAGLE-3 heads score.
 SCORED = 32_000
 
 
 def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
-    r"""The drafter of this kind that belongs to a target: one layer as wide as it, and its own or the target's head.
+    r"""Return the drafter of a kind for a target: one layer as wide as the target's, with its own or the target's head.
 
     .. math:: \text{EAGLE}: 2h^2 + \text{layer}, \quad \text{EAGLE-3}: \text{layer}' + V_d h, \quad
         \text{MTP}: 2h^2 + \text{layer}
@@ -20,12 +20,12 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
     Parameters
     ----------
     target : ModelShape
-        Whose layers are copied. Experts stay in an MTP module; an EAGLE head is dense, with a feed-forward block of 3.5
-        times the width where the target has experts.
+        The model whose layers are copied. Experts stay in an MTP module; an EAGLE head is dense, with a feed-forward
+        block of 3.5 times the width where the target has experts.
     kind : str
         "eagle", "eagle3" or "mtp".
     scored : int
-        Tokens that its head scores; 0: all of the target's, or `SCORED` of EAGLE-3 if the target has more.
+        Tokens that the drafter's head scores; 0: all of the target's, or `SCORED` for EAGLE-3 if the target has more.
 
     Returns
     -------
@@ -54,33 +54,46 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
         raise ValueError(f"scored is {scored_tokens}, more than the vocabulary of {target.vocab}")
     name = f"{kind} of {target.name}"
     h = target.hidden
+
+    # An MTP module is a layer with attention, with experts if the target has any, behind a
+    # projection (2 h, h).
     if kind == "mtp":
-        # The last layer: one with experts where there are any.
         experts = target.experts * target.expert if target.experts else 0.0
-        body = _attending_layer(target) + experts
+        body = _attention_layer_parameters(target) + experts
         moe = 1 if target.experts else 0
         alike = target._replace(attention_layers=0, window=Window(), states=States(), feed_layers=0)
         return alike._replace(
             name=name, layers=1, body=body, moe_layers=moe, drafter=kind, fc=2.0 * h * h, scored=scored_tokens
         )
-    # An EAGLE head is a plain layer: of the target's attention, or of as many heads where that is of another kind.
+
+    # An EAGLE head is a plain layer: with the target's attention, or if that is latent, or there
+    # are experts or states, with as many heads of the usual kind. Four matrices (h, h) are its
+    # attention, three (h, 3.5 h) its block.
     if target.kv_rank or target.experts or target.states.layers:
-        heads, size, kv = target.heads, max(h // target.heads, 1), target.heads
+        heads, size, kv_heads = target.heads, max(h // target.heads, 1), target.heads
         body = 4.0 * h * heads * size + 3 * h * 3.5 * h
     else:
-        heads, size, kv = target.heads, target.head_dim, target.kv_heads
+        heads, size, kv_heads = target.heads, target.head_dim, target.kv_heads
         body = target.body / target.layers
-    plain = ModelShape(name, 1, h, heads, kv, size, target.vocab, body, target.head)
+    plain = ModelShape(name, 1, h, heads, kv_heads, size, target.vocab, body, target.head)
     if kind == "eagle3" and not scored_tokens:
         scored_tokens = min(SCORED, target.vocab)
     return as_eagle(plain, kind, scored=scored_tokens)
 
 
-def _attending_layer(target: ModelShape) -> float:
-    """Parameters of a layer with attention, without experts; in a hybrid, of such a layer and not of the mean layer."""
+def _attention_layer_parameters(target: ModelShape) -> float:
+    """Return the number of parameters of a layer with attention, without experts.
+
+    In a hybrid it is not that of the mean layer: layers with a state differ.
+    """
+    # All layers alike.
     if not target.states.layers:
         return target.shared / target.layers
+
+    # A hybrid: attention, and an equal share of what neither attention nor states hold, the
+    # feed-forward blocks.
     queries = target.queries or target.hidden * target.head_dim * (target.heads + 2 * target.kv_heads)
-    mixed = queries + target.hidden * target.head_dim * target.heads
-    rest = target.shared - target.caching_layers * mixed - target.states.layers * target.states.weights
-    return mixed + rest / (target.feed_layers or target.layers)
+    output = target.hidden * target.head_dim * target.heads
+    attention = queries + output
+    feeds = target.shared - target.caching_layers * attention - target.states.layers * target.states.weights
+    return attention + feeds / (target.feed_layers or target.layers)

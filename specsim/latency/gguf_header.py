@@ -16,27 +16,27 @@ import numpy as np
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
-# Numbers of the format and their NumPy types; 8 is text, 9 an array.
+# NumPy types of the format's types of values, by their number; 8 is text, 9 an array.
 NUMBERS = {
     0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"
 }  # fmt: skip
 TEXT, ARRAY = 8, 9
-# Tensor types by number: name, weights of a block, bytes of a block.
+# Types of tensors by their number: name, weights of a block, bytes of a block.
 TYPES = {
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
     7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110), 12: ("Q4_K", 256, 144),
     13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 15: ("Q8_K", 256, 292), 20: ("IQ4_NL", 32, 18),
     23: ("IQ4_XS", 256, 136), 30: ("BF16", 1, 2), 39: ("MXFP4", 32, 17),
 }  # fmt: skip
-# Texts of one array, and dimensions of a tensor: more are no vocabulary and no weight of a language model.
+# The most texts of one array, which no vocabulary exceeds, and the most dimensions of a tensor.
 MOST_TEXTS = 2_000_000
 MOST_DIMENSIONS = 4
-# Characters of a name: those of the format have at most 64.
+# The most characters of a name: the format allows 64.
 MOST_NAME = 128
 
 
 class GgufTensor(NamedTuple):
-    """One tensor of the file: shape with the longest stride first, type, first byte and number of bytes."""
+    """A tensor of the file: its shape, with the longest stride first, its type, first byte and number of bytes."""
 
     shape: tuple[int, ...]
     type_name: str
@@ -92,13 +92,16 @@ def read_header(path: str | os.PathLike[str]) -> GgufHeader:
 
 
 class _Reader:
-    """A position in the file that moves on with each value that is read."""
+    """A position in the file, in bytes, that moves on with each value that is read.
+
+    Methods take `what`, words for errors that say what is read.
+    """
 
     def __init__(self, data: mmap.mmap) -> None:
         self.data, self.at = data, 0
 
     def take(self, size: int, what: str) -> bytes:
-        """Return the next bytes; ValueError where the file ends before."""
+        """Return the next `size` bytes; ValueError where the file ends before."""
         if size > len(self.data) - self.at:
             raise ValueError(f"it ends inside {what} (byte {len(self.data)}); it is truncated or damaged")
         taken = self.data[self.at : self.at + size]
@@ -106,8 +109,9 @@ class _Reader:
         return taken
 
     def integer(self, what: str, form: str = "<Q") -> int:
-        """Return the next whole number, of 8 bytes unless said otherwise."""
-        return int(struct.unpack(form, self.take(struct.calcsize(form), what))[0])
+        """Return the next whole number, in a form of `struct`: 8 bytes by default."""
+        (number,) = struct.unpack(form, self.take(struct.calcsize(form), what))
+        return int(number)
 
     def text(self, what: str) -> str:
         """Return the next text, which is preceded by its length."""
@@ -117,7 +121,7 @@ class _Reader:
             raise ValueError(f"{what} is not UTF-8; the file is damaged") from None
 
     def name(self, what: str) -> str:
-        """Return the next text if it can be a name, which errors may show."""
+        """Return the next text if it can be a name; ValueError otherwise, since errors show names."""
         text = self.text(what)
         if len(text) > MOST_NAME or not text.isprintable():
             raise ValueError(f"{what} is {text!r:.40}, no name; the file is damaged")
@@ -134,8 +138,9 @@ class _Reader:
             return self.text(what)
         if kind not in NUMBERS:
             raise ValueError(f"{what} has the unknown type {kind}")
-        number = np.dtype(NUMBERS[kind])
-        return np.frombuffer(self.take(number.itemsize, what), number)[0].item()
+        dtype = np.dtype(NUMBERS[kind])
+        (number,) = np.frombuffer(self.take(dtype.itemsize, what), dtype).tolist()
+        return number
 
     def _array(self, what: str) -> Any:
         """Return the next array, a list of texts or an array of numbers."""
@@ -146,12 +151,12 @@ class _Reader:
             return [self.text(f"{what}[{i}]") for i in range(count)]
         if kind not in NUMBERS:
             raise ValueError(f"{what} is an array of the unknown type {kind}")
-        number = np.dtype(NUMBERS[kind])
-        return np.frombuffer(self.take(count * number.itemsize, what), number)
+        dtype = np.dtype(NUMBERS[kind])
+        return np.frombuffer(self.take(count * dtype.itemsize, what), dtype)
 
 
 def _header(path: Path, data: mmap.mmap) -> GgufHeader:
-    """Return the header of an open file."""
+    """Return the header of a file that is mapped into memory."""
     reader = _Reader(data)
 
     # Magic word, version and counts.
@@ -174,8 +179,10 @@ def _header(path: Path, data: mmap.mmap) -> GgufHeader:
     alignment = metadata.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment < 1:
         raise ValueError(f"general.alignment is {alignment!r}, no positive whole number")
-    base = math.ceil(reader.at / alignment) * alignment
-    tensors = {name: tensor._replace(start=base + tensor.start) for name, tensor in entries.items()}
+    weights_start = math.ceil(reader.at / alignment) * alignment
+    tensors = {name: tensor._replace(start=weights_start + tensor.start) for name, tensor in entries.items()}
+
+    # All of them lie within the file.
     for name, tensor in tensors.items():
         if tensor.start + tensor.size > len(data):
             raise ValueError(f"it ends inside tensor {name} (byte {len(data)}); it is truncated or damaged")
@@ -184,17 +191,20 @@ def _header(path: Path, data: mmap.mmap) -> GgufHeader:
 
 def _entry(reader: _Reader, i: int) -> tuple[str, GgufTensor]:
     """Return name and tensor of the table's next entry; its start counts from the first tensor."""
-    # Name, and the shape, which the file gives from the shortest stride to the longest.
+    # Name, and the shape, which the file has from the shortest stride to the longest.
     name = reader.name(f"name of tensor {i}")
     dimensions = reader.integer(name, "<I")
     if dimensions > MOST_DIMENSIONS:
         raise ValueError(f"tensor {name} has {dimensions} dimensions; the file is damaged")
-    shape = tuple(reader.integer(name) for _ in range(dimensions))[::-1]
-    # Type and start; a tensor is stored in blocks, each within one row.
+    sizes = [reader.integer(name) for _ in range(dimensions)]
+    shape = tuple(reversed(sizes))
+
+    # Type and start; a tensor is stored in blocks of weights, each within one row.
     kind, start = reader.integer(name, "<I"), reader.integer(name)
     if kind not in TYPES:
         raise ValueError(f"tensor {name} has the unknown type {kind}")
     type_name, block, block_bytes = TYPES[kind]
     if shape and shape[-1] % block:
         raise ValueError(f"tensor {name} has rows of {shape[-1]} weights, no multiple of {block} as {type_name} has")
-    return name, GgufTensor(shape, type_name, start, math.prod(shape) // block * block_bytes)
+    num_blocks = math.prod(shape) // block
+    return name, GgufTensor(shape, type_name, start, num_blocks * block_bytes)

@@ -16,6 +16,7 @@ from specsim.latency.shape import ModelShape
 from specsim.latency.tables import Hardware, hardware, rows
 from specsim.latency.weights import TYPES, Weights
 
+# Words of assumptions that other rooms look for.
 KNOWN = "a cycle over a step is known"
 NO_OVERHEAD = "nothing but passes and steps costs time"
 
@@ -37,7 +38,7 @@ def roofline(
     overhead_s: float = 0.0,
     constants: Constants | None = None,
 ) -> LatencyModel:
-    r"""Seconds of passes and steps from shapes and a device.
+    r"""Return the latency model of two models on a device: seconds of passes and steps, from shapes and rates.
 
     .. math:: T(m) = \sum_{\text{products}} \left[ t_0 + \max\left(\frac{W}{e_b BW}, \frac{2 W' n}{e_f F}\right) \right]
         + L \left[t_a + \max\left(\frac{\text{KV}(B, S)}{e_b BW}, \frac{A}{e_f F}\right)\right]
@@ -116,17 +117,21 @@ def roofline(
     for name, value in constants._asdict().items():
         check.scalar(value, f"constants.{name}", "[0, inf)" if name.endswith("_s") else "(0, 1]")
     over = float(check.scalar(overhead_s, "overhead_s", "[0, inf)"))
-    # The tokens that the draft scores; types of weights and caches; devices that share a model.
+
+    # The tokens that the draft's head scores, and so its size.
     if draft_vocab is None and small.scored:
         draft_vocab = small.scored
     if draft_vocab is not None:
         if not check.integer(draft_vocab, "draft_vocab", 1) <= small.vocab:
             raise ValueError(f"draft_vocab is {draft_vocab}, more than the draft's vocabulary of {small.vocab}")
         small = small._replace(vocab=draft_vocab, head=small.head * draft_vocab / small.vocab)
+
+    # Types of weights and caches, the most context that the draft sees, and devices that share a
+    # model.
     width = _weights(TYPES[dtype] if weight_bytes is None else weight_bytes, "weight_bytes")
     small_width = width if draft_weight_bytes is None else _weights(draft_weight_bytes, "draft_weight_bytes")
     cached = float(check.scalar(kv_bytes, "kv_bytes", "[0, inf)"))
-    most = None if draft_context is None else check.integer(draft_context, "draft_context", 0)
+    most_context = None if draft_context is None else check.integer(draft_context, "draft_context", 0)
     ranks = check.integer(tensor_parallel, "tensor_parallel", 1)
     draft_ranks = check.integer(draft_tensor_parallel, "draft_tensor_parallel", 1)
     if max(ranks, draft_ranks) > 1 and not gpu.link:
@@ -134,17 +139,17 @@ def roofline(
         raise ValueError(f"{name} is {count}, but the table has no link for {gpu.name}")
     kappa = float(check.scalar(correlation, "correlation", "(0, 1]"))
 
+    # Operations per second; attention multiplies in 16 bits.
     rate = gpu.flops[dtype]
-    # Attention multiplies in 16 bits.
-    wide = min(rate, gpu.flops.get("bf16") or gpu.flops.get("fp16") or rate)
+    attention_rate = min(rate, gpu.flops.get("bf16") or gpu.flops.get("fp16") or rate)
 
-    # Cached, since sweeps over acceptance need the same passes again and again.
+    # Sweeps over acceptance need the same passes again and again, hence the cache.
     @cache
     def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int, width: Weights) -> Timing:
-        """The time of one pass of a model."""
+        """Return the time of one pass of a model."""
         return Timing(
             products(shape, tokens * batch, parts, gpu, rate, width, kappa, constants)
-            + attention(shape, tokens, batch, context, parts, gpu, wide, cached, constants)
+            + attention(shape, tokens, batch, context, parts, gpu, attention_rate, cached, constants)
             + states(shape, tokens, batch, parts, gpu, constants)
             + exchanged(shape, tokens * batch, parts, gpu, constants)
             + shape.moe_layers * constants.experts_s
@@ -152,19 +157,23 @@ def roofline(
         )
 
     def draft_s(batch: int, context: int) -> Timing:
-        """The time of a draft step, which may see fewer tokens of context."""
-        seen = context if most is None else min(context, most)
+        """Return the time of a draft step, which may see fewer tokens of context."""
+        seen = context if most_context is None else min(context, most_context)
         return seconds(small, small.block or 1, batch, seen, draft_ranks, small_width)
 
-    # Assumptions; an interval is known for models, devices and types like those of recorded passes.
-    reached = f"{constants.bandwidth:.0%} of its bandwidth and {constants.flops:.0%} of its FLOP/s"
-    words = [f"roofline of {gpu.name}: {reached} are reached"]
-    words.append(_stored(width, small_width, dtype))
+    # Is an interval known? Only for models, devices and types like those of recorded passes: dense
+    # models with plain attention in 16 bits, and the shares (the first three constants) as they
+    # were fitted.
     dense = not (large.experts or small.experts)
     usual = dense and not any(shape.kv_rank or shape.states.layers for shape in (large, small))
     usual = usual and not small.drafter
     sixteen = all(weights.layers == weights.head == 16 for weights in (width, small_width))
     known = usual and sixteen and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
+
+    # Assumptions, as sentences.
+    reached = f"{constants.bandwidth:.0%} of its bandwidth and {constants.flops:.0%} of its FLOP/s"
+    words = [f"roofline of {gpu.name}: {reached} are reached"]
+    words.append(_stored(width, small_width, dtype))
     words += [
         f"{KNOWN} to {_LEVELS} (one standard error), as on recorded matrix products, and for "
         "larger passes not at all; attention over several tokens, all-reduces and host are not checked"
@@ -191,11 +200,11 @@ def roofline(
         )
 
     def overhead(batch: int, context: int) -> Timing:
-        """The overhead of a cycle, with the product that joins states of the target."""
+        """Return the overhead of a cycle, with the product that joins the target's states for a drafter."""
         if not small.fusion:
             return Timing(over)
-        fused = product(small.fusion, batch, draft_ranks, gpu, rate, small_width.layers / 8, constants)
-        return Timing(over + fused)
+        fusion_s = product(small.fusion, batch, draft_ranks, gpu, rate, small_width.layers / 8, constants)
+        return Timing(over + fusion_s)
 
     return LatencyModel(
         lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks, width),
@@ -210,7 +219,7 @@ def roofline(
 
 
 def _weights(value: float | Weights, name: str) -> Weights:
-    """The type of weights for a number of bytes of a parameter."""
+    """Return the type of weights for a number of bytes of a parameter; a type as it is."""
     if isinstance(value, Weights):
         return value
     bits = 8 * float(check.scalar(value, name, "(0, inf)"))
@@ -218,16 +227,18 @@ def _weights(value: float | Weights, name: str) -> Weights:
 
 
 def _stored(target: Weights, draft: Weights, dtype: str) -> str:
-    """The assumption about the types in which weights are stored and multiplied."""
-    shown = []
+    """Return the assumption about the types in which weights are stored and multiplied."""
+    descriptions = []
     for weights in (target, draft):
         parts = [f"{weights.layers:.3g} bits"]
         if weights.experts:
             parts.append(f"experts {weights.experts:.3g}")
         if weights.head != weights.layers:
             parts.append(f"head {weights.head:.3g}")
-        shown.append(f"{weights.name} ({', '.join(parts)})")
-    words = f"weights of the target are stored in {shown[0]}, of the draft in {shown[1]}"
+        descriptions.append(f"{weights.name} ({', '.join(parts)})")
+    of_target, of_draft = descriptions
+    words = f"weights of the target are stored in {of_target}, of the draft in {of_draft}"
+
     # Types narrower than the multiplication are unpacked.
     narrow = any(weights.layers < 8 * BYTES[dtype] for weights in (target, draft))
     return f"{words}; {'they are unpacked in no time, and ' if narrow else ''}multiplied in {dtype}"
@@ -256,19 +267,24 @@ def _kinds(shapes: tuple[ModelShape, ModelShape]) -> list[str]:
     return words
 
 
-# Most tokens of a target pass, and a bound on the root mean square of the logarithm of predicted over measured
-# (gamma T_D + T(gamma + 1)) / T(1), over pairs of dense models at least 4 times apart, on the devices of
-# `data/verify_cost.csv` that the constants were not fitted on. Their cycles give 0.048 and 0.125, and 97 % and 94 % of
-# them lie within 1.96 of these; where several devices share the target (`data/verify_cost_tp.csv`) it is 97 % and 99 %.
-# `tests/latency/test_latency.py` computes it anew.
+# Pairs (most tokens of a target pass, standard error). The error is a bound on the root mean square
+# of the logarithm of predicted over measured (gamma T_D + T(gamma + 1)) / T(1), over pairs of dense
+# models at least 4 times apart, on the devices of `data/verify_cost.csv` that the constants were
+# not fitted on. There it is 0.048 and 0.125, and 97 % and 94 % of the cycles lie within 1.96 of the
+# errors below; where several devices share the target (`data/verify_cost_tp.csv`) 97 % and 99 % do.
+# `tests/latency/test_latency.py` computes these numbers anew.
 CYCLE_ERROR = ((128, 0.06), (256, 0.13))
 _LEVELS = " and ".join(f"{error:.0%} for passes of up to {most} tokens in all" for most, error in CYCLE_ERROR)
 
 
 def cycle_error(tokens: int) -> float | None:
-    """The error of a pass over so many tokens; None for more than are recorded."""
-    at = bisect_left([most for most, _ in CYCLE_ERROR], tokens)
-    return CYCLE_ERROR[at][1] if at < len(CYCLE_ERROR) else None
+    """Return the standard error of a cycle with a pass over so many tokens; None for more than are recorded."""
+    index = bisect_left([most for most, _ in CYCLE_ERROR], tokens)
+    if index == len(CYCLE_ERROR):
+        return None
+    _, error = CYCLE_ERROR[index]
+    return error
 
 
+# Bytes of a number of each type that weights are multiplied in.
 BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5}

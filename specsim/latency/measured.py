@@ -23,7 +23,7 @@ Samples = float | Sequence[float] | Timing
 def from_measurements(
     target: Mapping[Any, Samples], draft: Mapping[Any, Samples], *, overhead: Samples = 0.0, unit: str = "s"
 ) -> LatencyModel:
-    r"""A latency model from repeated measurements.
+    r"""Return the latency model of repeated measurements, with lines between the measured points.
 
     .. math:: T(m) = (1 - w) T(m_i) + w T(m_{i+1}), \qquad w = \frac{m - m_i}{m_{i+1} - m_i}
 
@@ -34,7 +34,7 @@ def from_measurements(
     ----------
     target : mapping
         Seconds of a target pass: {tokens: samples}, or {(tokens, batch, context): samples} on a full grid. tokens = 1
-        is one plain step. samples is a number, several, or a `Timing` with an error of its own.
+        is one plain step. samples is one time, several times of repeated passes, or a `Timing` with its error.
     draft : mapping
         Seconds of a draft step: {(batch, context): samples} on a full grid, or {None: samples} where it does not
         depend on them.
@@ -66,38 +66,40 @@ def from_measurements(
     """
     if unit not in ("s", "target steps"):
         raise ValueError(f'unit must be "s" or "target steps", got {unit!r}')
-    # Grids of times; flat, free: without batch and context.
-    passes, flat = _grid(target, "target", ("tokens", "batch", "context"))
-    steps, free = _grid(draft, "draft", ("batch", "context"))
+    # The measured times of passes and steps, which may have no axes of batch and context.
+    passes, is_pass_flat = _grid(target, "target", _NAMES)
+    steps, is_step_flat = _grid(draft, "draft", _NAMES[1:])
     rest = _samples(overhead, "overhead", "[0, inf)")
     if not any(key[0] == 1 for key in passes):
         raise ValueError("target has no time for 1 token, the plain step that speedups are measured against")
+
     # Assumptions, and the functions that interpolate.
     notes = ["times between the measured points lie on lines"]
-    if flat:
+    if is_pass_flat:
         notes.append("the target's times do not depend on batch and context")
-    if free:
+    if is_step_flat:
         notes.append("the draft's times do not depend on batch and context")
 
     def target_s(tokens: int, batch: int, context: int) -> Timing:
         """Return the time of a target pass between the measured points."""
-        point = (tokens,) if flat else (tokens, batch, context)
+        point = (tokens,) if is_pass_flat else (tokens, batch, context)
         return _interpolated(passes, point, "target", _NAMES)
 
     def draft_s(batch: int, context: int) -> Timing:
         """Return the time of a draft step between the measured points."""
-        return steps[()] if free else _interpolated(steps, (batch, context), "draft", _NAMES[1:])
+        return steps[()] if is_step_flat else _interpolated(steps, (batch, context), "draft", _NAMES[1:])
 
     return LatencyModel(target_s, draft_s, lambda batch, context: rest, unit, tuple(notes))
 
 
 def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> LatencyModel:
-    r"""A target whose weights are kept in few bits, as measured on one core: t(m) rises from the second token on.
+    r"""Return the latency model of a target whose weights are stored in few bits, as measured on one CPU core.
 
     .. math:: t_\text{int4}(5) = 2.2, \qquad t_\text{int8}(5) = 1.7, \qquad t_\text{bf16}(5) = 1.1
 
-    A plain step reads less, but every token more is multiplied as before, and weights are unpacked to be multiplied.
-    On a device whose rates are known `roofline` with weight_bytes says how far the arithmetic alone bends the curve.
+    t(m) rises from the second token on: a plain step reads less, but each further token is multiplied as before, and
+    weights are unpacked to be multiplied. On a device whose rates are known, `roofline` with weight_bytes says how far
+    the arithmetic alone bends the curve.
 
     Parameters
     ----------
@@ -133,7 +135,8 @@ def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> La
         raise ValueError(f"weights {weights!r} were not measured; known: {', '.join(table)}")
     times = {int(row["tokens"]): float(row["ms"]) for row in table[weights]}
     c = check.scalar(cost_ratio, "cost_ratio", "[0, inf)")
-    # `from_measurements` takes no time of 0, which the draft may cost: its time is put in afterwards.
+    # `from_measurements` refuses a time of 0, which the draft may cost: its time replaces a 1
+    # afterwards.
     measured = from_measurements({m: time / times[1] for m, time in times.items()}, {None: 1.0}, overhead=overhead)
 
     def target(tokens: int, batch: int, context: int) -> Timing:
@@ -151,8 +154,10 @@ def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> La
     )
 
 
-# Axes of a grid of target passes; one of draft steps has the last two.
+# Axes of a grid of target passes, with the least value of each. A grid of draft steps has the last
+# two.
 _NAMES = ("tokens", "batch", "context")
+_LEAST = (1, 1, 0)
 
 
 def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tuple[dict[tuple[int, ...], Timing], bool]:
@@ -162,25 +167,30 @@ def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tup
     """
     if not isinstance(table, Mapping) or not table:
         raise ValueError(f"{name} must be a mapping with one measured point at least, got {check.shown(table)}")
-    # Keys as tuples, within their lowest values; and means of their samples.
+    # Keys as tuples of whole numbers that are not below the least ones, and the means of their
+    # samples.
     points: dict[tuple[int, ...], Timing] = {}
     for key, samples in table.items():
         point = key if isinstance(key, tuple) else (key,)
         if key is None:
             point = ()
-        low = (1, 1, 0)[-len(point) :] if len(point) == len(axes) else (1,) * len(point)
-        place = tuple(check.integer(v, f"{name}[{key!r}]", m) for v, m in zip(point, low, strict=True))
+        least = _LEAST[-len(point) :] if len(point) == len(axes) else (1,) * len(point)
+        place = tuple(check.integer(v, f"{name}[{key!r}]", low) for v, low in zip(point, least, strict=True))
         points[place] = _samples(samples, f"{name}[{key!r}]", "(0, inf)")
+
+    # Keys are whole, or all of them lack batch and context.
     lengths = {len(point) for point in points}
-    # Keys are whole, or lack batch and context; and all points of the grid are there.
     short = len(axes) - 2
     if len(lengths) > 1 or not lengths <= {short, len(axes)}:
         raise ValueError(f"{name} has keys {list(table)}; every key must be {axes[:short] or None} or {axes}")
-    values_by_axis = [sorted({point[i] for point in points}) for i in range(lengths.pop())]
+
+    # All points of the grid are there.
+    (length,) = lengths
+    values_by_axis = [sorted({point[i] for point in points}) for i in range(length)]
     for place in product(*values_by_axis):
         if place not in points:
             raise ValueError(f"{name} has no time at {place}; the measured points must form a full grid")
-    return points, len(next(iter(points))) == short
+    return points, length == short
 
 
 def _samples(samples: Samples, name: str, allowed: str) -> Timing:
@@ -191,14 +201,20 @@ def _samples(samples: Samples, name: str, allowed: str) -> Timing:
     if isinstance(samples, Timing):
         error = None if samples.error is None else float(check.scalar(samples.error, f"{name}.error", "[0, inf)"))
         return Timing(float(check.scalar(samples.value, f"{name}.value", allowed)), error)
+
+    # One time or several, each with its name for errors.
     values = [samples] if np.ndim(samples) == 0 else list(samples)  # type: ignore[arg-type]
     if not values:
         raise ValueError(f"{name} is empty; give one time at least")
     times = [float(check.scalar(v, f"{name}[{i}]" if len(values) > 1 else name, allowed)) for i, v in enumerate(values)]
-    mean, n = math.fsum(times) / len(times), len(times)
+
+    # Their mean, and its standard error from the sample variance.
+    n = len(times)
+    mean = math.fsum(times) / n
     if n == 1:
         return Timing(mean, 0.0 if mean == 0 else None)
-    return Timing(mean, math.sqrt(math.fsum((t - mean) ** 2 for t in times) / (n * (n - 1))))
+    squares = math.fsum((t - mean) ** 2 for t in times)
+    return Timing(mean, math.sqrt(squares / (n * (n - 1))))
 
 
 def _interpolated(
@@ -206,10 +222,11 @@ def _interpolated(
 ) -> Timing:
     """Return the time at a point between those of a full grid, by multilinear interpolation, with its standard error.
 
-    what, names: the model and the axes, for messages. Errors of the corners are independent; one that is unknown leaves
-    the result's unknown.
+    what, names: words of messages, for the model and the axes. Errors of the corners are independent; if one is
+    unknown, so is that of the result.
     """
-    # On each axis the value itself with weight 1, or its two neighbours with their weights, which sum to 1.
+    # On each axis the value itself with weight 1, or its two neighbours with their weights, which
+    # sum to 1.
     neighbours: list[list[tuple[int, float]]] = []
     for i, value in enumerate(point):
         axis = sorted({measured[i] for measured in times})
@@ -222,7 +239,9 @@ def _interpolated(
             low, high = axis[above - 1], axis[above]
             share = (value - low) / (high - low)
             neighbours.append([(low, 1 - share), (high, share)])
-    # Sum over the corners of the grid's cell: a corner's weight is the product of those on all axes.
+
+    # Sum over the corners of the grid's cell: a corner's weight is the product of the weights on
+    # all axes.
     mean, variance, has_error = 0.0, 0.0, True
     for corner in product(*neighbours):
         weight = math.prod(w for _, w in corner)

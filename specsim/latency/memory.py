@@ -14,7 +14,7 @@ CACHED = 2.0
 
 
 class Placed(NamedTuple):
-    """A model, the type in which its weights are stored, how many devices share it, and bytes of a cached number."""
+    """A model that devices hold: the type of its weights, how many devices share it, and bytes of a cached number."""
 
     shape: ModelShape
     weights: Weights
@@ -40,20 +40,21 @@ class MemoryUse(NamedTuple):
     fullest: float
 
     def devices(self, memory: float) -> int:
-        """Return how many devices of so many bytes hold everything, if all models are shared by all of them."""
+        """Return how many devices, each with `memory` bytes, hold everything, if all of them share all models."""
         return max(1, math.ceil(self.total / memory))
 
 
 def memory_use(models: Sequence[Placed], *, batch: int, context: int) -> MemoryUse:
-    """Return what the models take at least, with the caches of `batch` sequences of this context.
+    """Return what the models take at least, with the caches of `batch` sequences of `context` tokens each.
 
-    Devices are filled from the first one on, so that it holds a part of every model.
+    Every model is shared by the first devices, so that the first one holds a part of each model: it is the fullest.
     """
     total = fullest = 0.0
     for model in models:
+        # Bytes of the weights, and of caches and states.
         shape = model.shape
-        experts = shape.moe_layers * shape.experts * shape.expert
-        taken = model.weights.bytes_of(shape.body, shape.head, experts)
+        expert_parameters = shape.moe_layers * shape.experts * shape.expert
+        taken = model.weights.bytes_of(shape.body, shape.head, expert_parameters)
         taken += model.cached * shape.held_values(context) * batch
         total += taken
         fullest += taken / model.devices

@@ -12,7 +12,7 @@ from specsim.base import check, limits
 
 
 class Timing(NamedTuple):
-    """A time and its standard error; None says that the time is a prediction and its error is not known.
+    """A time and its standard error; the error is None where it is not known, as for a prediction.
 
     Examples
     --------
@@ -28,13 +28,13 @@ class LatencyModel(NamedTuple):
     """The times of a cycle: target(tokens, batch, context), draft(batch, context) and overhead(batch, context).
 
     `target` is a pass over that many tokens of every sequence; target(1, ...) is one plain decoding step. Times are in
-    `unit`: "s", or "target steps" where only ratios are known. `assumptions` says what was taken for granted.
-    `cycle_error(tokens)`, where the single times have no errors: the relative standard error of a cycle over a plain
-    step, by the tokens of all sequences in its target pass; None beyond those that were checked.
+    `unit`: "s", or "target steps" where only ratios are known. `assumptions` are sentences on what the times take for
+    granted. Where single times have no errors, `cycle_error(tokens)` is the relative standard error of a cycle over a
+    plain step, by the tokens of all sequences in its target pass; None beyond those that were checked.
 
     How drafts are made: `one_pass` says that one draft step makes a whole block, however long it is. `prepared(gamma)`
-    is the chance that a block of that length was drafted beside the target pass before it (None: drafts wait for it).
-    longest: the most drafts that the drafter makes in a block, None where there is no such number.
+    is the probability that a block of that length was drafted during the target pass before it (None: drafting begins
+    after that pass). `longest` is the most drafts that the drafter makes in a block, None where there is no limit.
 
     Examples
     --------
@@ -53,19 +53,24 @@ class LatencyModel(NamedTuple):
     longest: int | None = None
 
     def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
-        """Times of drafting, of a pass over gamma + 1 tokens, of the overhead; gamma = 0 is one plain step alone."""
-        g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
-        b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
-        if g == 0:
-            return Timing(0.0, 0.0), self.target(1, b, s), Timing(0.0, 0.0)
-        verify = self.target(g + 1, b, s)
-        return self.drafting(g, b, s, verify), verify, self.overhead(b, s)
+        """Return the times of drafting, of the target pass over gamma + 1 tokens, and of the overhead.
+
+        gamma = 0 is one plain step alone.
+        """
+        gamma = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
+        batch, context = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
+        if gamma == 0:
+            return Timing(0.0, 0.0), self.target(1, batch, context), Timing(0.0, 0.0)
+        verify = self.target(gamma + 1, batch, context)
+        return self.drafting(gamma, batch, context, verify), verify, self.overhead(batch, context)
 
     def drafting(self, gamma: int, batch: int, context: int, verify: Timing) -> Timing:
-        """The time that drafting gamma tokens adds to a cycle with this target pass.
+        """Return the time that drafting gamma tokens adds to a cycle with the target pass `verify`.
 
-        With prepared drafts: the drafting of blocks that were not prepared, and the preparation beyond the pass.
+        With prepared drafts that is the drafting of blocks that were not prepared, and the part of the preparation that
+        takes longer than the pass.
         """
+        # The draft steps of a block.
         if self.longest is not None and gamma > self.longest:
             raise ValueError(f"gamma is {gamma}; this drafter makes {self.longest} drafts a block at most")
         step = self.draft(batch, context)
@@ -74,35 +79,37 @@ class LatencyModel(NamedTuple):
             missed = 1 - float(check.scalar(self.prepared(gamma), f"prepared({gamma})", "[0, 1]"))
             longer = max(steps * step.value - verify.value, 0.0)
             added = missed * steps * step.value + longer
-            # The pass hides part of the preparation. Its error is counted as well, so that the sum is rather too wide.
-            steps = steps * (missed + (longer > 0))
+            # A preparation that outlasts the pass counts with the error of all its steps, though
+            # the pass hides some of them: the error is rather too wide.
+            num_preparations = 1 if longer > 0 else 0
+            steps = steps * (missed + num_preparations)
             return Timing(added, None if step.error is None else steps * step.error)
         return Timing(steps * step.value, None if step.error is None else steps * step.error)
 
     def error(self, tokens: int) -> float | None:
-        """`cycle_error` at so many tokens; None where no error is known."""
+        """Return `cycle_error` at a number of tokens; None where no error is known."""
         return None if self.cycle_error is None else self.cycle_error(tokens)
 
     def cycle(self, gamma: int, batch: int = 1, context: int = 0) -> Timing:
-        """The whole cycle: the sum of `parts`."""
+        """Return the time of a whole cycle, the sum of `parts`."""
         return total(*self.parts(gamma, batch, context))
 
 
 def total(*parts: Timing) -> Timing:
-    """The sum of times with independent errors; an unknown error stays unknown."""
+    """Return the sum of times with independent errors; if one error is unknown, so is that of the sum."""
     errors = [part.error for part in parts]
-    known = None if None in errors else sum(e * e for e in errors if e is not None) ** 0.5
-    return Timing(sum(part.value for part in parts), known)
+    error = None if None in errors else sum(e * e for e in errors if e is not None) ** 0.5
+    return Timing(sum(part.value for part in parts), error)
 
 
 def in_one_pass(latency: LatencyModel) -> LatencyModel:
-    r"""The latency model of a drafter that makes a whole block in one pass, with the same times.
+    r"""Return the latency model of a drafter that makes a whole block in one pass, with the same times.
 
     .. math:: T_c(\gamma) = T_D + T_V(\gamma + 1) + T_o, \qquad \gamma \ge 1
 
-    as of block diffusion (DFlash, DSpark), masks that are filled at once (PARD), and heads beside each other. The
-    time of `draft` is that of the pass. That the pass costs the same whatever it fills is an assumption: measure it at
-    the longest block that is to be drafted.
+    Such drafters are block diffusion (DFlash, DSpark), masks that are filled at once (PARD), and heads beside each
+    other. The time of `draft` is that of the pass. That the pass costs the same whatever it fills is an assumption:
+    measure it at the longest block that is to be drafted.
 
     Parameters
     ----------
@@ -134,7 +141,7 @@ def in_one_pass(latency: LatencyModel) -> LatencyModel:
 
 
 def constant(cost_ratio: float, *, verify_cost: Sequence[float] | None = None, overhead: float = 0) -> LatencyModel:
-    r"""The textbook model: a draft step costs c target steps, whatever the batch and the context.
+    r"""Return the textbook model: a draft step costs c target steps, whatever the batch and the context.
 
     .. math:: T_D = c, \qquad T_V(m) = t(m), \qquad T_o = o
 

@@ -15,14 +15,14 @@ from specsim.latency.weights import Weights
 
 
 class Window(NamedTuple):
-    """Layers that cache a window only, and its tokens."""
+    """The number of layers that cache only the last tokens, and how many tokens."""
 
     layers: int = 0
     tokens: int = 0
 
 
 class States(NamedTuple):
-    """Layers that keep a state of fixed size instead of a cache: how many, the weights of one, numbers of its state."""
+    """Layers that keep a state of fixed size instead of a cache: their number, weights of one, numbers of its state."""
 
     layers: int = 0
     weights: float = 0.0
@@ -40,21 +40,22 @@ class Indexer(NamedTuple):
 class ModelShape(NamedTuple):
     """A decoder's shape; parameters are counts, not billions.
 
-    body: all layers, every expert included; head: the output projection; expert: one expert of one layer;
-    experts = 0 says dense. `moe_layers` is how many layers have experts. queries: of the products that make a layer's
-    queries, keys and values, 0 where they follow from the heads. kv_rank, rope: numbers of the compressed vector and of
-    the rotary key that a layer of multi-head latent attention (MLA) caches per token, 0 elsewhere.
+    Parameters: body, of all layers, every expert included; head, of the output projection; expert, of one expert of one
+    layer; queries, of the products that make a layer's queries, keys and values, 0 where that follows from the heads.
+    Experts: experts of a layer, 0 in a dense model; experts_per_token; moe_layers, the layers that have experts.
+    kv_rank, rope: numbers of the compressed vector and of the rotary key that a layer of multi-head latent attention
+    (MLA) caches per token, 0 elsewhere.
 
-    Of drafters: drafter: "eagle", "eagle3", "peagle", "mtp", "dflash", "parallel" or ""; fc: parameters of the
-    projection that each step starts with; fusion: of the one that joins the target's states once a cycle; scored:
-    tokens that a head with a vocabulary of its own scores, 0 for all; one_pass: a step makes a whole block; block: its
-    tokens, of which the first is known, 0 where their number is free.
+    Drafters have further fields. drafter: "eagle", "eagle3", "peagle", "mtp", "dflash", "parallel" or ""; fc:
+    parameters of the projection that each step starts with; fusion: parameters of the projection that joins the
+    target's states once a cycle; scored: tokens that a head with a vocabulary of its own scores, 0 for all; one_pass: a
+    step makes a whole block; block: tokens of a block, of which the first is known, 0 where their number is free.
 
     attention_layers: layers that cache keys and values, 0 for all; window, states, indexer: see `Window`, `States`,
-    `Indexer`. feed_layers: layers with a feed-forward block, 0 for all. stored: the type in which its config says that
-    its weights are stored; cache: the type in which it says that keys and values are cached, "" where it does not.
-    unread: fields of the config that were not understood. assumed: fields that it leaves out, with the values that the
-    code of its model_type takes then. notes: how its model_type was found, where the file does not say it plainly.
+    `Indexer`. feed_layers: layers with a feed-forward block, 0 for all. From the config: stored, the type of its
+    weights; cache, the type of its keys and values, "" where it does not say; unread, fields that were not understood;
+    assumed, fields that the config leaves out, with the values that the code of its model_type takes then; notes, how
+    its model_type was found, where the file does not say it plainly.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class ModelShape(NamedTuple):
         return self.states.layers * self.states.numbers
 
     def held_values(self, context: int) -> int:
-        """Numbers kept of one sequence of this length: caches, windows and states."""
+        """Return numbers kept of one sequence of this length: caches, windows and states."""
         all_tokens = self.caching_layers - self.window.layers
         windowed = self.window.layers * self.layer_values * min(context, self.window.tokens)
         indexed = self.caching_layers * self.indexer.size * context
@@ -135,32 +136,35 @@ class ModelShape(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> ModelShape:
-        """The shape of a model in `specsim/latency/data`, or of its id on a hub, as org/model, offline.
+        """Return the shape of a model in `specsim/latency/data`, or of its id on a hub, as org/model, offline.
 
         Models with layers of several kinds are read from the fields of their config, as `from_config` reads them.
 
         ValueError lists the near names.
         """
-        # The row, and the numbers that every row has.
+        # The row: by the published name, the id on a hub, or the name in the table.
         published = of_published(name) if isinstance(name, str) else None
         hub = isinstance(name, str) and re.fullmatch(r"[^/\s]+/[^/\s]+", name)
         row = published or (of_hub(name) if hub else find("models", name, "model"))
         if row["model"] in configs():
             _, config = configs()[row["model"]]
             return cls.from_config(config)._replace(name=row["model"])
+
+        # Numbers that every row has.
         ints: dict[str, Any] = {k: int(row[k]) for k in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")}
         body, head = float(row["body_params_b"]) * 1e9, float(row["head_params_b"]) * 1e9
+
         # Windows, stored types, latent attention, experts: fields of some rows.
-        latent: dict[str, Any] = {}
+        optional: dict[str, Any] = {}
         if row["windowed"]:
-            latent["window"] = Window(int(row["windowed"]), int(row["window"]))
+            optional["window"] = Window(int(row["windowed"]), int(row["window"]))
         if row["stored"]:
-            latent["stored"] = declared_weights({"quantization_config": {"quant_method": row["stored"]}}, name)
+            optional["stored"] = declared_weights({"quantization_config": {"quant_method": row["stored"]}}, name)
         if row["kv_rank"]:
-            latent |= {"kv_rank": int(row["kv_rank"]), "rope": int(row["rope"])}
-            latent["queries"] = float(row["queries_params_m"]) * 1e6
+            optional |= {"kv_rank": int(row["kv_rank"]), "rope": int(row["rope"])}
+            optional["queries"] = float(row["queries_params_m"]) * 1e6
         if not row["experts"]:
-            return cls(row["model"], body=body, head=head, **ints, **latent)
+            return cls(row["model"], body=body, head=head, **ints, **optional)
         return cls(
             row["model"],
             body=body,
@@ -170,17 +174,17 @@ class ModelShape(NamedTuple):
             experts_per_token=int(row["experts_per_token"]),
             expert=float(row["expert_params_m"]) * 1e6,
             **ints,
-            **latent,
+            **optional,
         )
 
     @classmethod
     def from_config(cls, config: str | PathLike[str] | dict[str, Any]) -> ModelShape:
-        """The shape that a Hugging Face config.json declares.
+        """Return the shape that a Hugging Face config.json declares.
 
         Matrices are counted, norms and biases (below 0.1 %) are not. The layers are read as the code of its model_type
-        lays them out; a field that says something of layers and is not understood is an error, any other stands in
-        `unread`. In how many bits weights are stored stands in `stored`: see `roofline`, weight_bytes. EAGLE heads
-        and block drafters are known by their architecture or their fields.
+        lays them out. A field on layers that is not understood is an error; any other is listed in `unread`. `stored`
+        has the bits in which weights are stored: see `roofline`, weight_bytes. EAGLE heads and block drafters are
+        recognised by their architecture or their fields.
 
         Parameters
         ----------
@@ -217,13 +221,17 @@ class ModelShape(NamedTuple):
 
 
 def of_decoder(name: str, decoder: Decoder) -> ModelShape:
-    """The shape of a decoder that was read from a config."""
-    # Queries of plain grouped attention follow from the heads: 0 stands for them.
+    """Return the shape of a decoder that was read from a config."""
+    # Weights of queries, keys and values; 0 stands for those of plain grouped attention, which
+    # follow from the heads.
     attention = decoder.attention
-    plain = attention.heads * attention.head_dim * decoder.hidden
-    grouped = plain + 2 * attention.kv_heads * attention.head_dim * decoder.hidden
-    queries = 0.0 if attention.queries == grouped else float(attention.queries)
-    # 0 stands for all layers, and only hybrids have states.
+    of_queries = attention.heads * attention.head_dim * decoder.hidden
+    of_keys_and_values = 2 * attention.kv_heads * attention.head_dim * decoder.hidden
+    queries = float(attention.queries)
+    if attention.queries == of_queries + of_keys_and_values:
+        queries = 0.0
+
+    # Numbers of layers, where 0 stands for all; only hybrids have states.
     attention_layers = decoder.attention_layers if decoder.attention_layers < decoder.layers else 0
     feed_layers = decoder.feed_layers if decoder.feed_layers < decoder.layers else 0
     states = States()
@@ -258,7 +266,7 @@ def of_decoder(name: str, decoder: Decoder) -> ModelShape:
 
 
 def as_drafter(shape: ModelShape, head: Head) -> ModelShape:
-    """The shape of a decoder as the drafter that its config describes."""
+    """Return the shape of a decoder as the drafter that its config describes."""
     if head.kind == "parallel":
         return shape._replace(drafter=head.kind, one_pass=True)
     if head.kind == "dflash":
@@ -269,7 +277,9 @@ def as_drafter(shape: ModelShape, head: Head) -> ModelShape:
 
 
 def as_eagle(shape: ModelShape, kind: str, *, scored: int = 0, target_hidden: int = 0) -> ModelShape:
-    """The shape of a decoder as an EAGLE head, "eagle" or "eagle3"; scored: tokens that its head scores, 0 for all.
+    """Return the shape of a decoder as an EAGLE head, "eagle" or "eagle3".
+
+    scored: tokens that its head scores, 0 for all. target_hidden: width of the target's states, 0 for the head's.
 
     EAGLE feeds each step with the embedding beside the target's state, through fc of (2 h, h). EAGLE-3 joins three
     states of the target once a cycle, through a projection of (3 h, h), and its first layer makes queries, keys and

@@ -13,7 +13,9 @@ from specsim.base import check
 
 
 class Hardware(NamedTuple):
-    """One device: memory and link bytes per second, dense operations per second by type, and where that is printed.
+    """A device: bytes per second of its memory and its link, dense operations per second by type, bytes of memory.
+
+    source: where these numbers are printed.
 
     Examples
     --------
@@ -30,14 +32,16 @@ class Hardware(NamedTuple):
     notes: str = ""
 
 
+# Columns of the table of devices by type of number.
 _RATES = {"bf16": "bf16_tflops", "fp16": "fp16_tflops", "int8": "int8_tops", "fp8": "fp8_tflops", "fp4": "fp4_tflops"}
 
 
 @cache
 def rows(table: str) -> dict[str, dict[str, str]]:
-    """The rows of a shipped table ("hardware", "models" or "hub") by name, in its order; the last of several.
+    """Return the rows of a shipped table ("hardware", "models" or "hub") by name, in the table's order.
 
-    Behind those of "models" stand the models of `configs`, in rows of their name and source alone.
+    Of several rows with one name the last one counts. "models" also has the models of `configs`, last, in rows of name
+    and source alone.
     """
     text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
     named = {next(iter(row.values())): row for row in csv.DictReader(text.splitlines())}
@@ -48,7 +52,10 @@ def rows(table: str) -> dict[str, dict[str, str]]:
 
 @cache
 def configs() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Source and config of each model whose layers no row can hold, by name: every file of `data/configs`."""
+    """Return (source, config) of each model whose layers no row of a table can describe, by name.
+
+    They are the files of `data/configs`.
+    """
     folder = files("specsim.latency") / "data" / "configs"
     contents = {
         file.name.removesuffix(".json"): json.loads(file.read_text(encoding="utf-8"))
@@ -59,7 +66,7 @@ def configs() -> dict[str, tuple[str, dict[str, Any]]]:
 
 @cache
 def grouped(table: str, column: str) -> dict[str, list[dict[str, str]]]:
-    """The rows of a shipped table in groups that share the value of a column, in their order."""
+    """Return the rows of a shipped table in groups that share the value of a column, in their order."""
     text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
     groups: dict[str, list[dict[str, str]]] = {}
     for row in csv.DictReader(text.splitlines()):
@@ -68,7 +75,7 @@ def grouped(table: str, column: str) -> dict[str, list[dict[str, str]]]:
 
 
 def find(table: str, name: str, argument: str) -> dict[str, str]:
-    """The row of that name; capitals and punctuation do not matter, and a unique beginning is enough."""
+    """Return the row of a name; capitals and punctuation do not matter, and a unique beginning is enough."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be a name, got {name!r}")
     # The whole name, or its beginning.
@@ -81,7 +88,8 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
         return rows(table)[begin[0]]
     if begin:
         raise ValueError(f"{argument} {name!r} could be {', '.join(begin)}")
-    # The maker's name may be left out, and words in brackets may stand alone: m4-pro, 4090, ryzen-ai-max+-395.
+    # The maker's name may be left out, and words in brackets may stand alone: m4-pro, 4090,
+    # ryzen-ai-max+-395.
     others = {known: _other_names(known) for known in rows(table)}
     short = [known for known, names in others.items() if asked and asked in names]
     short = short or [known for known, names in others.items() if asked and _begins(names, asked)]
@@ -94,21 +102,21 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
 
 
 def _other_names(known: str) -> list[str]:
-    """The other names of a row: its words after the first, and those in brackets."""
+    """Return the other names of a row: its words after the first, and those in brackets."""
     return [_plain(known.partition(" ")[2]), _plain(known.partition("(")[2])]
 
 
 def _begins(names: list[str], asked: str) -> bool:
-    """Whether one of the names begins with what was asked."""
+    """Return whether one of the names begins with `asked`."""
     return any(name.startswith(asked) for name in names)
 
 
-# What to do about a model that the table does not have.
+# Words of errors: what to do about a model that the table does not have.
 _WAY_ON = "; of any other model the file config.json says all sizes: download that file alone, and give its path"
 
 
 def _near(table: str, name: str) -> str:
-    """A phrase with the names of a table that are near this one, else with its first names."""
+    """Return words on the names of a table that are near a name; if there are none, on its first names."""
     plain = {_plain(known): known for known in rows(table)}
     near = difflib.get_close_matches(_plain(name), list(plain), n=3, cutoff=0.5)
     if near:
@@ -118,7 +126,7 @@ def _near(table: str, name: str) -> str:
 
 
 def of_hub(name: str) -> dict[str, str]:
-    """The row of a model by its id on a hub, as org/model: from the tables alone, nothing is fetched.
+    """Return the row of a model by its id on a hub, as org/model: from the tables alone, nothing is fetched.
 
     Examples
     --------
@@ -153,23 +161,25 @@ def of_published(name: str) -> dict[str, str] | None:
     return None
 
 
-# Names that an error lists, where none is near.
+# How many names an error lists if none is near.
 _SHOWN = 8
-# Words of a hub id that leave the shape as it is. Words of quantized weights are not among them: see `roofline`, dtype.
+# Words of a hub id that do not change the shape. Words for quantized weights are not among them:
+# see `roofline`, dtype.
 _SAME_SHAPE = {"meta", "instruct", "chat", "hf", "it", "base", "bf16", "2507"}
 
 
 def _plain(name: str) -> str:
-    """The letters and digits of a name, in lower case."""
+    """Return the letters and digits of a name, in lower case."""
     return "".join(c for c in name.lower() if c.isalnum())
 
 
 def hardware(name: str) -> Hardware:
-    r"""A device by name.
+    r"""Return the device of a name.
 
     .. math:: \text{ridge} = \frac{\text{operations per second}}{\text{bytes per second}}
 
-    is the number of tokens at which 16-bit matrix products stop being free (2 operations and 2 bytes a weight).
+    The ridge is the number of tokens from which on 16-bit matrix products take longer to multiply than to read (2
+    operations and 2 bytes a weight).
 
     Parameters
     ----------
@@ -212,7 +222,7 @@ def hardware(name: str) -> Hardware:
 
 
 def expected_experts(tokens: int, *, experts: int, per_token: int, correlation: float = 1) -> float:
-    r"""Experts that a batch of tokens reads in one layer.
+    r"""Return the expected number of distinct experts that a batch of tokens reads in one layer.
 
     .. math:: N(t) = E \left(1 - (1 - k/E)^{t^\kappa}\right)
 
@@ -249,9 +259,8 @@ def expected_experts(tokens: int, *, experts: int, per_token: int, correlation: 
     >>> round(expected_experts(8, experts=64, per_token=8), 2)
     42.01
     """
-    t, total, k = (
-        check.integer(v, n, 1) for v, n in [(tokens, "tokens"), (experts, "experts"), (per_token, "per_token")]
-    )
+    t, total = check.integer(tokens, "tokens", 1), check.integer(experts, "experts", 1)
+    k = check.integer(per_token, "per_token", 1)
     if k > total:
         raise ValueError(f"per_token is {k}, more than the {total} experts of a layer")
     kappa = float(check.scalar(correlation, "correlation", "(0, 1]"))

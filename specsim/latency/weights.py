@@ -8,7 +8,7 @@ from specsim.base.unknown import unknown
 
 
 class Weights(NamedTuple):
-    """A type of stored weights: bits of a parameter of the layers, of experts (0: as the layers), of the head.
+    """A type of stored weights: bits of a parameter of the layers, of the head, and of experts (0: as the layers).
 
     Examples
     --------
@@ -27,21 +27,25 @@ class Weights(NamedTuple):
         return self.experts or self.layers
 
     def bytes_of(self, body: float, head: float, experts: float = 0.0) -> float:
-        """Bytes of a model: of all its layers, `experts` of them in experts, and of its head."""
-        return (self.layers * (body - experts) + self.expert_bits * experts + self.head * head) / 8
+        """Return the bytes of a model: body and head are numbers of parameters, experts those of body in experts."""
+        bits = self.layers * (body - experts) + self.expert_bits * experts + self.head * head
+        return bits / 8
 
 
 def uniform(name: str, bits: float) -> Weights:
-    """A type with the same bits in layers and head."""
+    """Return a type with the same bits in layers and head."""
     return Weights(name, bits, bits)
 
 
-# Blocks of GGUF: bytes of a block over its weights. 32 weights of Q8_0 are 32 bytes and a scale of 2; 256 of Q4_K are
-# 128 bytes, 12 of scales and minima, and 4 of their scales; 256 of Q6_K 128 + 64 bytes, 16 scales and one of 2.
+# Bits of a parameter in blocks: 8 times the bytes of a block over its weights. In GGUF 32 weights
+# of Q8_0 are 32 bytes and a scale of 2; 256 of Q4_K are 128 bytes, 12 of scales and minima, and 4
+# of their scales; 256 of Q6_K are 128 + 64 bytes, 16 scales and one of 2. 32 weights of MXFP4 and
+# MXFP8 share a scale of one byte.
 _Q8_0, _Q4_0, _Q4_K = 8 * 34 / 32, 8 * 18 / 32, 8 * 144 / 256
 _Q5_K, _Q6_K, MXFP4, MXFP8 = 8 * 176 / 256, 8 * 210 / 256, 8 * 17 / 32, 8 * 33 / 32
-# The mixes keep the values and the down products of half of the layers, and the head, in Q6_K. These are 28.5 % (Llama
-# 3.1 8B) to 29.4 % (Llama 3.2 1B) of a layer's weights. With the head Q4_K_M is 4.8 to 4.9 bits in all.
+# Share of the layers' weights that the mixes (_M) keep in Q6_K: the values and the down products of
+# half of the layers. In one layer these are 28.5 % (Llama 3.1 8B) to 29.4 % (Llama 3.2 1B). With
+# the head, which is in Q6_K too, Q4_K_M has 4.8 to 4.9 bits in all.
 _MIXED = 0.29 / 2
 
 TYPES: dict[str, Weights] = {
@@ -58,8 +62,8 @@ TYPES: dict[str, Weights] = {
     "q4_0": Weights("q4_0", _Q4_0, _Q6_K),
 }
 
-# How engines store a model under these names: the head stays in 16 bits, and 128 weights in 4 bits (AWQ, GPTQ) share a
-# scale of 16 bits and a zero point of 4.
+# How engines store a model under these names: the head stays in 16 bits, and 128 weights in 4 bits
+# (AWQ, GPTQ) share a scale of 16 bits and a zero point of 4.
 STORED: dict[str, Weights] = {
     "int4": Weights("int4", 4 + 20 / 128, 16.0),
     "int8": Weights("int8", 8.0, 16.0),
@@ -68,7 +72,10 @@ STORED: dict[str, Weights] = {
 
 
 def weights_named(name: str, argument: str) -> Weights:
-    """The type in which engines store a model under that name; capitals do not matter. ValueError lists the names."""
+    """Return the type in which engines store a model under a name; capitals do not matter.
+
+    ValueError lists the names.
+    """
     key = str(name).lower().replace("-", "_")
     weights = STORED.get(key) or TYPES.get(key)
     if weights is None:

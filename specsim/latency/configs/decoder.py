@@ -19,8 +19,9 @@ from specsim.latency.configs.modules import Feeds, Modules, modules_of
 class Decoder(NamedTuple):
     """Weights and cache of a decoder's layers; weights are counts of parameters.
 
-    attention_layers cache keys and values, windowed of them for `window` tokens at most; state_layers keep a state
-    instead. body: all layers, every expert included. feed_layers: layers with a feed-forward block. unread: fields that
+    attention_layers: layers that cache keys and values; windowed: those among them that cache the last `window` tokens
+    only. state_layers: layers that keep a state. feed_layers: layers with a feed-forward block; moe_layers: those with
+    experts. body: parameters of all layers, every expert included; expert: those of one expert. unread: fields that
     were not understood, and change nothing that is counted as far as their names say. assumed: fields that were left
     out, each with the value that the code of the model_type takes then. notes: how its model_type was found, where the
     file does not say it plainly. modules: its matrices by their names.
@@ -52,6 +53,7 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
 
     extra: fields that the caller reads.
     """
+    # The fields, and sizes that all families have.
     fields, family, note = _family(values, name)
     hidden = fields.number("hidden_size", "n_embd", "d_model")
     vocab = fields.number("vocab_size")
@@ -65,8 +67,8 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     windowed = layer_kinds.count(kinds.WINDOW)
     window = 0
     if windowed:
-        sized = fields.first("sliding_window", "sliding_window_size", "attention_chunk_size")
-        window = fields.number(sized)
+        size_field = fields.first("sliding_window", "sliding_window_size", "attention_chunk_size")
+        window = fields.number(size_field)
     if not attending:
         raise fields.refusal("has no layer with attention, so nothing is cached per token: not counted here")
 
@@ -78,7 +80,7 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     state = family.state(fields, hidden) if family.state is not None else State(0, 0)
     mixed = attending * (attention.queries + attention.output) + with_state * state.weights
 
-    # Which layers have a feed-forward block of experts, and which a dense one.
+    # Which layers have a feed-forward block of experts, and which a dense block.
     moe_layer, routed = _experts(family, fields, hidden, layer_kinds)
     if family.has_single_blocks:
         expert_layers = frozenset(_indices(layer_kinds, kinds.EXPERTS))
@@ -88,56 +90,62 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
         dense_layers = frozenset(range(layers)) - expert_layers
     moe, dense = len(expert_layers), len(dense_layers)
 
-    # Their parameters: of a dense block, of one expert, and of what stands beside the experts.
-    wide = family.width(fields, hidden) if dense else 0
+    # Parameters of one dense block and of one expert. Experts may read a narrower latent vector.
+    width = family.width(fields, hidden) if dense else 0
     fields.read.add("intermediate_size")
-    space = 0 if fields.get("moe_latent_size") is None else fields.number("moe_latent_size")
-    expert = family.matrices * (space or hidden) * moe_layer.width
-    beside = (
-        family.matrices * hidden * moe_layer.shared + hidden * moe_layer.number + moe_layer.gate + 2 * hidden * space
-    )
-    body = mixed + dense * family.matrices * hidden * wide + moe * (beside + moe_layer.number * expert)
+    latent = 0 if fields.get("moe_latent_size") is None else fields.number("moe_latent_size")
+    dense_block = family.matrices * hidden * width
+    expert = family.matrices * (latent or hidden) * moe_layer.width
+
+    # Parameters beside the experts of a layer: shared experts, the router, a gate, and two products
+    # that make the latent vector and lead back.
+    shared, router = family.matrices * hidden * moe_layer.shared, hidden * moe_layer.number
+    beside = shared + router + moe_layer.gate + 2 * hidden * latent
+    body = mixed + dense * dense_block + moe * (beside + moe_layer.number * expert)
     if not moe:
         moe_layer, expert = Experts(0, 0, 0), 0
+
+    # The matrices by name, which a quantization may name.
     feeds = Feeds(
         expert_layers,
         dense_layers,
         family.matrices,
-        hidden * wide,
-        hidden * moe_layer.shared,
-        (space or hidden) * moe_layer.width,
-        moe_layer.number,
+        dense=hidden * width,
+        shared=hidden * moe_layer.shared,
+        experts=(latent or hidden) * moe_layer.width,
+        number=moe_layer.number,
     )
     modules = modules_of(layer_kinds, attention, state, feeds, family.blocks, family.parallel)
+
     # What the file leaves out and its code fills in; then what is not understood.
     taken = sorted(key for key in fields.left_out if fields.left_out[key] and fields.values[key] is not False)
     assumed = tuple(f"{key} {fields.values[key]}" for key in taken)
     fields.read.update(family.known, extra, fields.left_out)
     return Decoder(
-        layers,
-        hidden,
-        vocab,
-        attention,
-        attending,
-        windowed,
-        window,
-        with_state,
-        state,
-        dense + moe,
-        body,
-        moe_layer.number,
-        moe_layer.per_token,
-        expert,
-        moe,
-        (*unread(fields), *_outside(values, fields)),
-        assumed,
-        (note,) if note else (),
-        modules,
+        layers=layers,
+        hidden=hidden,
+        vocab=vocab,
+        attention=attention,
+        attention_layers=attending,
+        windowed=windowed,
+        window=window,
+        state_layers=with_state,
+        state=state,
+        feed_layers=dense + moe,
+        body=body,
+        experts=moe_layer.number,
+        per_token=moe_layer.per_token,
+        expert=expert,
+        moe_layers=moe,
+        unread=(*unread(fields), *_outside(values, fields)),
+        assumed=assumed,
+        notes=(note,) if note else (),
+        modules=modules,
     )
 
 
 def _indices(values: Sequence[object], wanted: object) -> list[int]:
-    """Return the places of a value in a list."""
+    """Return the indices at which a list has the wanted value."""
     return [i for i, value in enumerate(values) if value == wanted]
 
 

@@ -37,12 +37,12 @@ def defaults_of(kind: str, values: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _defaults(kind: str) -> dict[str, Any]:
-    """All defaults of a model_type, by field."""
+    """Return all defaults of a model_type, by field."""
     return {row["field"]: _value(row["value"]) for row in grouped("config_defaults", "model_type").get(kind, [])}
 
 
 def _value(text: str) -> int | bool | str:
-    """The value that a cell of the table holds."""
+    """Return the value that a cell of the table holds."""
     if text in ("true", "false"):
         return text == "true"
     return int(text) if text.lstrip("-").isdecimal() else text

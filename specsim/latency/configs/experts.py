@@ -10,9 +10,10 @@ from specsim.latency.configs.fields import Fields
 
 
 class Experts(NamedTuple):
-    """Experts of a layer that has some: how many, how many a token takes, the width of one and of the shared ones.
+    """The experts of one layer.
 
-    gate: weights of a gate in front of the shared ones.
+    number: experts of which each token takes `per_token`. width: of one of them; shared: of all shared experts
+    together, which every token takes. gate: weights of a gate in front of the shared experts.
     """
 
     number: int
@@ -38,7 +39,7 @@ Routed = Callable[[Fields, int], list[bool]]
 
 
 def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediate_size",)) -> Experts:
-    """Experts without shared ones; `width` names the field of their width."""
+    """Return experts without shared ones; `width` names the field of their width."""
     number = fields.number(*NUMBER)
     per_token = fields.number(*PER_TOKEN)
     if per_token > number:
@@ -48,7 +49,7 @@ def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediat
 
 
 def beside(fields: Fields, hidden: int) -> Experts:
-    """Experts with shared ones, each as wide as the others (DeepSeek and its successors)."""
+    """Return experts with shared ones, each as wide as the others (DeepSeek and its successors)."""
     routed = plain(fields, hidden, width=("moe_intermediate_size",))
     number = fields.number(*BESIDE, default=0)
     wide = fields.number("moe_shared_expert_intermediate_size", default=routed.width)
@@ -56,44 +57,47 @@ def beside(fields: Fields, hidden: int) -> Experts:
 
 
 def behind_a_gate(fields: Fields, hidden: int) -> Experts:
-    """One shared expert of a width of its own, behind a gate that is there even if the width is 0 (Qwen2-MoE)."""
+    """Return experts with one shared expert of a width of its own, behind a gate (Qwen2-MoE).
+
+    The gate is there even if that width is 0.
+    """
     routed = plain(fields, hidden, width=("moe_intermediate_size",))
     shared = fields.number("shared_expert_intermediate_size", default=0)
     return routed._replace(shared=shared, gate=hidden)
 
 
 def always_one(fields: Fields, hidden: int) -> Experts:
-    """Llama 4: every layer with experts has a shared one of the same width, which no field names."""
+    """Return experts of Llama 4, with a shared one of the same width, which no field names."""
     routed = plain(fields, hidden)
     return routed._replace(shared=routed.width)
 
 
 def shared_width(fields: Fields, hidden: int) -> Experts:
-    """A shared block of a width of its own (Granite, MiniMax)."""
+    """Return experts beside a shared block of a width of its own (Granite, MiniMax)."""
     return plain(fields, hidden)._replace(shared=fields.number("shared_intermediate_size", default=0))
 
 
 def wide_shared(fields: Fields, hidden: int) -> Experts:
-    """Nemotron-H: one shared expert of a width of its own, however many are declared."""
+    """Return experts of Nemotron-H, with one shared expert of a width of its own, however many are declared."""
     routed = plain(fields, hidden, width=("moe_intermediate_size",))
     fields.number(*BESIDE, default=0)
     return routed._replace(shared=fields.number("moe_shared_expert_intermediate_size"))
 
 
 def generic(fields: Fields, hidden: int) -> Experts:
-    """Experts of a config without model_type: as wide as it says, shared ones where it names some."""
+    """Return experts of a config without model_type, with shared ones if the config names some."""
     routed = plain(fields, hidden, width=(fields.first("moe_intermediate_size", "intermediate_size"),))
     shared = fields.number("n_shared_experts", default=0) * routed.width
     return routed._replace(shared=fields.number("shared_expert_intermediate_size", default=shared))
 
 
 def all_layers(fields: Fields, layers: int) -> list[bool]:
-    """Every layer has experts."""
+    """Return that every layer has experts."""
     return [True] * layers
 
 
 def after_dense(fields: Fields, layers: int) -> list[bool]:
-    """Dense layers come first; then one layer in moe_layer_freq has experts."""
+    """Return which layers have experts: after the dense layers, one layer in moe_layer_freq."""
     declared = _declared(fields, layers)
     if declared is not None:
         fields.read.update(("first_k_dense_replace", "num_dense_layers", "moe_layer_freq"))
@@ -111,7 +115,7 @@ def after_dense(fields: Fields, layers: int) -> list[bool]:
 
 
 def after_one(fields: Fields, layers: int) -> list[bool]:
-    """GLM-4 Lite: the first layer alone is dense, unless mlp_layer_types says it of others."""
+    """Return which layers of GLM-4 Lite have experts: all but the first, unless mlp_layer_types names others."""
     declared = _declared(fields, layers)
     dense = fields.number("first_k_dense_replace", default=0)
     if declared is None and dense != 1:
@@ -123,16 +127,14 @@ def after_one(fields: Fields, layers: int) -> list[bool]:
 
 
 def every_step(fields: Fields, layers: int) -> list[bool]:
-    """Qwen: every decoder_sparse_step-th layer, but those of mlp_only_layers."""
-    every, dense = (
-        fields.number("decoder_sparse_step", default=1),
-        fields.indices("mlp_only_layers", layers=layers) or [],
-    )
+    """Return which layers of Qwen have experts: every decoder_sparse_step-th, but for those of mlp_only_layers."""
+    every = fields.number("decoder_sparse_step", default=1)
+    dense = fields.indices("mlp_only_layers", layers=layers) or []
     return [i not in dense and (i + 1) % every == 0 for i in range(layers)]
 
 
 def interleaved(fields: Fields, layers: int) -> list[bool]:
-    """Llama 4: the layers of moe_layers, or every interleave_moe_layer_step-th."""
+    """Return which layers of Llama 4 have experts: those of moe_layers, or every interleave_moe_layer_step-th."""
     listed = fields.indices("moe_layers", layers=layers)
     if listed is not None:
         fields.read.add("interleave_moe_layer_step")
@@ -142,13 +144,13 @@ def interleaved(fields: Fields, layers: int) -> list[bool]:
 
 
 def periodic(fields: Fields, layers: int) -> list[bool]:
-    """Jamba: one layer in expert_layer_period has experts."""
+    """Return which layers of Jamba have experts: one in expert_layer_period."""
     every, offset = fields.number("expert_layer_period", default=1), fields.number("expert_layer_offset", default=0)
     return [i % every == offset for i in range(layers)]
 
 
 def between(fields: Fields, layers: int) -> list[bool]:
-    """ERNIE: every moe_layer_interval-th layer from moe_layer_start_index to moe_layer_end_index."""
+    """Return which layers of ERNIE have experts: every moe_layer_interval-th between two indices, both included."""
     every = fields.number("moe_layer_interval", default=1)
     start = fields.number("moe_layer_start_index", default=0)
     end = fields.get("moe_layer_end_index", default=-1)

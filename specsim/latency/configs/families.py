@@ -16,32 +16,34 @@ Width = Callable[[Fields, int], int]
 
 
 def width(fields: Fields, hidden: int) -> int:
-    """The width of a feed-forward block."""
+    """Return the width of a feed-forward block."""
     return fields.number("intermediate_size")
 
 
 def fourfold(fields: Fields, hidden: int) -> int:
-    """The width of a feed-forward block, four times that of the layer by default (GPT-2 and its generation)."""
+    """Return the width of a feed-forward block, four times that of the layer by default (GPT-2 and its generation)."""
     return fields.number("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", default=4 * hidden)
 
 
 def of_dense_layers(fields: Fields, hidden: int) -> int:
-    """Llama 4: the width of dense layers, which are wider than experts."""
+    """Return the width of the dense layers of Llama 4, which are wider than experts."""
     return fields.number("intermediate_size_mlp")
 
 
 def shared(fields: Fields, hidden: int) -> int:
-    """Granite 4 without experts: the width of the shared block, which is the only one."""
+    """Return the width of the only block of Granite 4 without experts, that of the shared block."""
     return fields.number("shared_intermediate_size")
 
 
 def rounded(fields: Fields, hidden: int) -> int:
-    """LFM2: two thirds of the declared width, times a factor, rounded up to a multiple."""
-    wide, multiple = fields.number("intermediate_size", "block_ff_dim"), fields.number("block_multiple_of", default=256)
+    """Return the width of LFM2: two thirds of the declared width, times a factor, rounded up to a multiple."""
+    declared = fields.number("intermediate_size", "block_ff_dim")
+    multiple = fields.number("block_multiple_of", default=256)
     factor = fields.get("block_ffn_dim_multiplier", default=1.0)
     if fields.get("block_auto_adjust_ff_dim") is False:
-        return wide
-    return multiple * -(-int(factor * int(2 * wide / 3)) // multiple)
+        return declared
+    adjusted = int(factor * int(2 * declared / 3))
+    return multiple * -(-adjusted // multiple)
 
 
 class Family(NamedTuple):

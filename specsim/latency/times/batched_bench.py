@@ -49,6 +49,9 @@ def parse(text: str, source: str) -> PassTimes:
         raise ValueError(f"{source} has no rows; expected the table of llama-batched-bench")
     if len({tuple(sorted(row.settings.items())) for row in rows}) > 1:
         raise ValueError(f"{source} has rows of several settings; split it: one setting a file")
+
+    # All times of each (tokens, batch, context), prompts that were not used, and the largest
+    # relative error of a time that is printed to 1 ms.
     seconds: dict[Place, tuple[float, ...]] = {}
     prompts: set[int] = set()
     coarse = 0.0
@@ -56,15 +59,16 @@ def parse(text: str, source: str) -> PassTimes:
         is_shared = _is_shared(row, f"{source}, row {number}")
         # Plain steps, behind the prompt; a prompt as short as a block counts as none.
         is_short = row.prompt <= MOST_TOKENS
-        at = 1, row.sequences, 0 if is_short else row.prompt
+        place = 1, row.sequences, 0 if is_short else row.prompt
         if row.generated:
-            seconds[at] = (*seconds.get(at, ()), row.generated_s / row.generated)
-        # A short prompt is a pass that verifies, if one micro-batch held the prompts of all sequences.
+            seconds[place] = (*seconds.get(place, ()), row.generated_s / row.generated)
+        # A short prompt is a pass that verifies, if one micro-batch held the prompts of all
+        # sequences.
         tokens = row.prompt * row.sequences
         fits = tokens <= min(row.settings.get("n_ubatch", 0), row.settings.get("n_batch", tokens))
         if 1 < row.prompt <= MOST_TOKENS and fits and not (is_shared and row.sequences > 1):
-            at = row.prompt, row.sequences, 0
-            seconds[at] = (*seconds.get(at, ()), row.prompt_s)
+            place = row.prompt, row.sequences, 0
+            seconds[place] = (*seconds.get(place, ()), row.prompt_s)
             coarse = max(coarse, RESOLUTION / 2 / row.prompt_s)
         elif row.prompt:
             prompts.add(row.prompt)
@@ -73,7 +77,7 @@ def parse(text: str, source: str) -> PassTimes:
 
 
 def _notes(seconds: dict[Place, tuple[float, ...]], prompts: set[int], coarse: float) -> list[str]:
-    """Return what the rows do not say."""
+    """Return sentences on what the times leave out."""
     notes = ["plain steps are means over the TG tokens behind their prompt, without sampling"]
     if any(tokens > 1 for tokens, _, _ in seconds):
         notes.append(

@@ -29,23 +29,24 @@ def read_csv(text: str, source: str) -> PassTimes:
     # Rows, with all times of each place.
     seconds: dict[Place, tuple[float, ...]] = {}
     for number, line in enumerate(lines[1:], 1):
-        place = f"{source}, row {number}"
+        where = f"{source}, row {number}"
         if len(line) != len(names):
-            raise ValueError(f"{place} has {len(line)} fields; the head has {len(names)}")
+            raise ValueError(f"{where} has {len(line)} fields; the head has {len(names)}")
         row = dict(zip(names, line, strict=True))
         tokens, batch, context = (
-            _whole(row[axis], f"{place}: {axis}", least) if axis in row else UNKNOWN[axis]
+            _whole(row[axis], f"{where}: {axis}", least) if axis in row else UNKNOWN[axis]
             for axis, least in AXES.items()
         )
-        at = tokens, batch, context
-        seconds[at] = (*seconds.get(at, ()), number_in(row[TIME], f"{place}: {TIME}", "(0, inf)") / 1e3)
+        place = tokens, batch, context
+        ms = number_in(row[TIME], f"{where}: {TIME}", "(0, inf)")
+        seconds[place] = (*seconds.get(place, ()), ms / 1e3)
     if not seconds:
         raise ValueError(f"{source} has no rows; give one for each pass that was timed")
     return PassTimes(source, seconds, tuple(axis for axis in UNKNOWN if axis not in names))
 
 
 def _check_names(names: list[str], source: str) -> None:
-    """ValueError unless the columns are those that are read, each once."""
+    """Raise ValueError unless the columns are those that are read, each once."""
     needed = ("tokens", TIME)
     known = (*AXES, TIME, *FOR_READERS)
     is_complete = all(name in names for name in needed)
