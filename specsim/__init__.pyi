@@ -2,6 +2,7 @@
 
 from specsim.base.uniforms import keyed_uniforms
 from specsim.bounds.curves import acceptance_curves
+from specsim.bounds.one_pass import OnePassBound, OnePassCeiling, one_pass_bound, one_pass_ceiling
 from specsim.bounds.optimum import optimal_acceptance, optimum
 from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
@@ -13,6 +14,7 @@ from specsim.discover import algorithms
 from specsim.exact.chain import expected_tokens
 from specsim.exact.guarantee import guarantee
 from specsim.exact.masked_acceptance import masked_acceptance
+from specsim.exact.one_pass import one_pass_draft, one_pass_tokens, product_draft
 from specsim.exact.posterior import hit_posterior, tree_survival
 from specsim.exact.process_law import fill, text_law
 from specsim.exact.step import acceptance_rate, output_law
@@ -117,6 +119,8 @@ __all__ = [
     "LogAcceptance",
     "LogCosts",
     "ModelShape",
+    "OnePassBound",
+    "OnePassCeiling",
     "PassTimes",
     "Prediction",
     "RecordComparison",
@@ -190,6 +194,10 @@ __all__ = [
     "ngram",
     "normalize",
     "one_hot_law",
+    "one_pass_bound",
+    "one_pass_ceiling",
+    "one_pass_draft",
+    "one_pass_tokens",
     "operations_factor",
     "optimal_acceptance",
     "optimal_coupling",
@@ -205,6 +213,7 @@ __all__ = [
     "plan",
     "pool_texts",
     "predict",
+    "product_draft",
     "read_hazards",
     "read_log",
     "read_pass_times",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import specsim
-from helpers import good_judgements, good_loads
+from helpers import good_judgements, good_loads, good_one_pass
 from helpers.calls_of_logs import LOG, calls_of_logs
 from specsim import latency, trees
 from specsim.control import row_signals
@@ -37,7 +37,7 @@ PACKAGES = (
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
 # Their good calls take seconds: in the whole sweep only.
-SLOW = (*("specsim.acceptance_curves", "specsim.optimal_coupling", "specsim.path_optimum"),)
+SLOW = ("specsim.acceptance_curves", "specsim.optimal_coupling", "specsim.path_optimum")
 # A run that lasts as long as it is told to: in-range numbers among the bad arguments are not tried.
 LONG = {
     "specsim.simulate": ("gamma", "blocks", "tokens", "burn_in", "sequences"),
@@ -109,10 +109,6 @@ def first_or_other(p: Any, q: Any, drafts: Any, u: Any) -> int:
     return int(x) if first * q[x] < p[x] else int(second >= p[0])
 
 
-def _trace(sequences: range) -> Any:
-    return specsim.simulate(COIN, BIASED, rule="block", gamma=2, blocks=100, sequences=sequences)
-
-
 def calls() -> dict[str, dict[str, Any]]:
     """Keyword arguments of a good call, by the public name behind its package."""
     time = latency.constant(0.1)
@@ -124,6 +120,7 @@ def calls() -> dict[str, dict[str, Any]]:
     drafted: dict[str, Any] = {"step": step, "x": [0.5, 0.5], "u": 0.5}
     root: dict[str, dict[str, Any]] = {
         **good_loads.calls(),
+        **good_one_pass.calls(),
         "acceptance_curves": {"p": [P], "q": [Q], "num_drafts": [2], "samples": 2},
         "acceptance_rate": {"p": P, "q": Q},
         "accepted_length_law": {"alpha": [0.5, 0.5]},
@@ -175,7 +172,10 @@ def calls() -> dict[str, dict[str, Any]]:
         "masked_acceptance": {"p": P, "q": Q, "mask": [True, False, True]},
         "masked_law": {"law": P, "mask": [True, False, True]},
         "memory_bound": {"target_weights": 1.0, "draft_weights": 0.02},
-        "merge_traces": {"a": _trace(range(4)), "b": _trace(range(4, 8))},
+        "merge_traces": {
+            name: specsim.simulate(COIN, BIASED, rule="block", gamma=2, blocks=100, sequences=sequences)
+            for name, sequences in (("a", range(4)), ("b", range(4, 8)))
+        },
         "mixture": {"weights": [[0.5, 0.5], [0.0, 1.0]], "components": [[0.5, 0.5], [1.0, 0.0]]},
         "mixture_length_law": {"alpha": [0.5, 1.0], "weights": [0.5, 0.5], "gamma": 2},
         "multi_token_heads": {"acceptance": [[0.7, 0.1], [0.5, 0.1]], **shape, "head_cost": 0.05},

@@ -1,0 +1,133 @@
+"""The most that drafts of one pass can give: against every law of a grid, random laws and block verification (T60)."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim import expected_tokens, one_pass_bound, one_pass_ceiling, one_pass_draft, product_draft
+from specsim.bounds.one_pass import best_law, kept
+from specsim.exact.small_laws import rational_laws, rational_table
+
+PARTS = 6
+
+
+def test_the_best_law_of_one_place_beats_a_grid() -> None:
+    rng = np.random.default_rng(0)
+    for vocab in (2, 3):
+        grid = rational_laws(vocab, PARTS)
+        for _ in range(30):
+            rows = np.array([rational_table(rng, vocab, 0)[()] for _ in range(3)])
+            weights = np.array([F(int(w), 7) for w in rng.integers(0, 5, 3)])
+            best = best_law(rows, weights)
+            assert best.sum() == 1
+            assert (best >= 0).all()
+            assert all(kept(rows, weights, q) <= kept(rows, weights, best) for q in grid)
+
+
+def test_of_two_tokens_the_best_law_is_a_weighted_median() -> None:
+    heads = [F(1, 5), F(1, 2), F(9, 10)]
+    rows = np.array([[h, 1 - h] for h in heads])
+    for weights, median in (([1, 1, 1], F(1, 2)), ([5, 1, 1], F(1, 5)), ([1, 1, 5], F(9, 10))):
+        assert best_law(rows, np.array([F(w) for w in weights]))[0] == median
+
+
+@pytest.mark.parametrize("tables", [3, pytest.param(60, marks=pytest.mark.slow)])
+def test_nothing_exceeds_the_ceiling(tables: int) -> None:
+    """Laws of a grid and random ones; the laws that it names attain it; and so for its bound of any rule."""
+    rng = np.random.default_rng(1)
+    for number in range(tables):
+        vocab, gamma = ((2, 3), (2, 2), (3, 2))[number % 3]
+        target = rational_table(rng, vocab, gamma).__getitem__
+        best = one_pass_ceiling(target, gamma=gamma)
+        assert expected_tokens(target, product_draft(best.rows), gamma=gamma) == best.tau <= best.any_rule
+        floats = {t: target(t).astype(float) for n in range(gamma) for t in itertools.product(range(vocab), repeat=n)}
+        for _ in range(25):
+            rows = rng.dirichlet([0.5] * vocab, gamma)
+            near = 0.8 * best.rows.astype(float) + 0.2 * rows
+            for laws in (rows, near):
+                values = [
+                    float(expected_tokens(floats.__getitem__, product_draft(laws), gamma=gamma, rule=rule))
+                    for rule in ("tokenwise", "block")
+                ]
+                assert values[0] <= float(best.tau) + 1e-12
+                assert values[1] <= float(best.any_rule) + 1e-12
+
+
+def test_a_grid_of_all_three_laws_stays_below_and_comes_near() -> None:
+    target = rational_table(np.random.default_rng(2), 2, 3).__getitem__
+    best = one_pass_ceiling(target, gamma=3)
+    grid = itertools.product(rational_laws(2, 5), repeat=3)
+    most = max(expected_tokens(target, product_draft(np.array(laws)), gamma=3) for laws in grid)
+    assert best.tau - F(1, 5) < most <= best.tau
+
+
+def test_with_two_drafts_no_rule_exceeds_the_ceiling() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        best = one_pass_ceiling(rational_table(rng, 2, 2).__getitem__, gamma=2)
+        assert best.any_rule == best.tau
+
+
+def test_the_marginals_are_not_always_best() -> None:
+    first = np.array([F(2, 3), F(1, 3)])
+
+    def copied(text: tuple[int, ...]) -> Any:
+        return np.array([F(text[0] == v) for v in (0, 1)]) if text else first
+
+    best = one_pass_ceiling(copied, gamma=2)
+    assert best.tau == F(8, 3)
+    assert best.rows.tolist() == [[F(2, 3), F(1, 3)], [1, 0]]
+    assert expected_tokens(copied, one_pass_draft(copied, gamma=2), gamma=2) == F(23, 9)
+
+
+def test_one_place_and_a_prefix() -> None:
+    target = rational_table(np.random.default_rng(4), 3, 3)
+    assert one_pass_ceiling(target.__getitem__, gamma=1).tau == 2
+    after = {text[1:]: law for text, law in target.items() if text[:1] == (2,)}
+    whole, alone = (
+        one_pass_ceiling(t.__getitem__, gamma=2, prefix=prefix) for t, prefix in ((target, (2,)), (after, ()))
+    )
+    assert (whole.tau, whole.rows.tolist()) == (alone.tau, alone.rows.tolist())
+
+
+def test_all_continuations_give_the_bound_of_the_model() -> None:
+    """Every text as often as the target writes it: the places are those of the enumeration."""
+    table = {(): np.array([F(1, 2), F(1, 2)]), (0,): np.array([F(1, 4), F(3, 4)]), (1,): np.array([F(1), F(0)])}
+    rows = np.array([[table[()], table[(v,)]] for v in (0, 1)])
+    exact, sampled = one_pass_ceiling(table.__getitem__, gamma=2), one_pass_bound(rows)
+    assert sampled.places.tolist() == exact.places.tolist()
+    assert sampled.tau == exact.tau == sampled.any_rule
+    assert sampled.rows[0].tolist() == table[()].tolist()
+
+
+def test_sampled_bounds_hold_on_average() -> None:
+    rng = np.random.default_rng(5)
+    table = {text: law.astype(float) for text, law in rational_table(rng, 2, 3).items()}
+    exact, found = one_pass_ceiling(table.__getitem__, gamma=3), []
+    for _ in range(300):
+        texts = [(int(rng.random() > table[()][0]),) for _ in range(4)]
+        texts = [(*t, int(rng.random() > table[t][0])) for t in texts]
+        found.append(one_pass_bound([[table[t[:i]] for i in range(3)] for t in texts]))
+    assert np.mean([b.tau for b in found]) >= float(exact.tau) - 0.01
+    assert np.mean([b.any_rule for b in found]) >= float(exact.any_rule) - 0.01
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="texts are too many to try"):
+        one_pass_ceiling(rational_table(np.random.default_rng(6), 4, 4).__getitem__, gamma=4)
+    with pytest.raises(ValueError, match="all continuations must follow one context"):
+        one_pass_bound([[[0.5, 0.5]], [[0.4, 0.6]]])
+    with pytest.raises(ValueError, match=r"give laws along continuations, \(n, gamma, V\)"):
+        one_pass_bound([[0.5, 0.5]])
+
+
+def test_of_three_places_the_last_two_are_a_pair() -> None:
+    """A coin that is copied: 1 for the first draft, and 1 + 1/2 for the pair; tokenwise 1, 1/2 and 1/2."""
+    coin, heads, tails = [F(1, 2)] * 2, [F(1), F(0)], [F(0), F(1)]
+    bound = one_pass_bound(np.array([[coin, heads, heads], [coin, tails, tails]]))
+    assert (bound.tau, bound.any_rule) == (3, F(7, 2))

@@ -1,0 +1,24 @@
+"""Good calls of the functions on drafts of one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def law_of_coin(text: tuple[int, ...]) -> Any:
+    """Return the law of a model over two tokens, the same after every text."""
+    return np.array([0.5, 0.5])
+
+
+def calls() -> dict[str, dict[str, Any]]:
+    """Return keyword arguments of a good call, by the public name in `specsim`."""
+    coin, biased = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
+    return {
+        "one_pass_bound": {"rows": [[coin, biased], [coin, coin]]},
+        "one_pass_ceiling": {"target": law_of_coin, "gamma": 2},
+        "one_pass_draft": {"target": law_of_coin, "gamma": 2, "order": 1},
+        "one_pass_tokens": {"first": coin, "steps": [biased, coin], "rows": [coin, biased]},
+        "product_draft": {"rows": [coin, biased]},
+    }
