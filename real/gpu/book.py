@@ -77,15 +77,15 @@ def is_good(row: Row) -> bool:
     return not {"failed", "partial"} & row.keys() and bool(row.get("passed", row.get("killed", True)))
 
 
-def opened(path: Path, name: str, what: dict[str, Any]) -> dict[str, Any]:
-    """Return the record at a path if its provenance is `what`, so that it is carried on; else a new one.
+def opened(path: Path, name: str, run_provenance: dict[str, Any]) -> dict[str, Any]:
+    """Return the record at a path if its provenance is that of this run, so that it is carried on; else a new one.
 
     A record of another machine or setting, or a damaged one, is set aside under another name: a
     measurement is never overwritten by another.
     """
     schema = f"specsim-gpu-{name}/1"
     # Lists in place of tuples, as the provenance that was read from a file has them.
-    provenance = json.loads(json.dumps(what))
+    provenance = json.loads(json.dumps(run_provenance))
 
     # A record that is there is carried on, or set aside under the first free name.
     if path.exists():
@@ -114,7 +114,7 @@ def _is_same_run(a: dict[str, Any], b: dict[str, Any]) -> bool:
 def run_part(
     part: Part,
     folder: Path,
-    what: dict[str, Any],
+    provenance: dict[str, Any],
     device: torch.device,
     *,
     budget: float = 60 * MINUTES,
@@ -130,8 +130,8 @@ def run_part(
         The part to measure.
     folder : Path
         Folder of its record.
-    what : dict
-        Provenance.
+    provenance : dict
+        Provenance of the run; the part's settings are added to it.
     device : torch.device
         Checked after a row that failed: a lost device ends the run.
     budget : float
@@ -147,7 +147,7 @@ def run_part(
     """
     # The record; it counts as interrupted until its end is known.
     path = folder / f"{part.name}.json"
-    record = opened(path, part.name, what | {"settings": part.settings})
+    record = opened(path, part.name, provenance | {"settings": part.settings})
     if record["complete"]:
         return record
     record |= {"budget_s": budget, "stopped": "interrupted"}

@@ -21,8 +21,8 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def described(device: torch.device, **what: Any) -> dict[str, Any]:
-    """Return the provenance of a run: `real.studies.provenance`, with GPU, driver and attention kernels."""
+def described(device: torch.device, **settings: Any) -> dict[str, Any]:
+    """Return the provenance of a run: `real.studies.provenance`, GPU, driver, attention kernels, and its settings."""
     gpu = None
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
@@ -31,7 +31,7 @@ def described(device: torch.device, **what: Any) -> dict[str, Any]:
             "cuda": torch.version.cuda,
         }  # fmt: skip
     kernels = attention_kernels(device)
-    return provenance(device=device.type, gpu=gpu, threads=torch.get_num_threads(), attention=kernels, **what)
+    return provenance(device=device.type, gpu=gpu, threads=torch.get_num_threads(), attention=kernels, **settings)
 
 
 def pin_attention() -> None:

@@ -197,5 +197,8 @@ def _uniforms(count: int, seed: int) -> Iterator[Uniforms]:
 
 
 def _first_uniforms(text_rows: Tensor, position: int, count: int) -> Tensor:
-    """Return the first `count` uniforms of the block that starts at a position of the text with its prompt."""
+    """Return the first `count` uniforms of the block that starts at a position, which counts the prompt's tokens.
+
+    `text_rows` (TOKENS, size) has a row for each token after the prompt.
+    """
     return text_rows[position - len(_START), :count]
