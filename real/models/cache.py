@@ -15,7 +15,7 @@ class Store(Protocol):
     """Keys and values of a batch of sequences."""
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
-        """Run tokens of some sequences at positions `start`, `start` + 1, ..., and forget the old ones.
+        """Run tokens of some sequences at positions `start`, `start` + 1, ...; forget what stood there and after.
 
         Parameters
         ----------
@@ -142,7 +142,10 @@ class Cache:
         return fit_logits(logits, model.vocab_size), states
 
     def _starts(self, tokens: Tensor, rows: int, which: list[int]) -> list[int]:
-        """The lengths of these sequences; ValueError if they cannot read these tokens."""
+        """Return the lengths of these sequences, at which new tokens start; ValueError if they cannot read these.
+
+        `rows` is the number of last tokens whose logits are asked for.
+        """
         model, (b, m) = self._model, tokens.shape
         if b != len(which):
             raise ValueError(f"forward of {b} rows of tokens, but {len(which)} sequences are to read them")
@@ -161,12 +164,12 @@ class Cache:
         limit = self._model.embeddings
         for start, row in zip(starts, tokens, strict=True):
             if min(row) < 0 or max(row) >= limit:
-                i = next(i for i, token in enumerate(row) if not 0 <= token < limit)
-                raise ValueError(f"token {row[i]} at position {start + i} is out of range: ids are 0 to {limit - 1}")
+                place, bad = next((i, token) for i, token in enumerate(row) if not 0 <= token < limit)
+                raise ValueError(f"token {bad} at position {start + place} is out of range: ids are 0 to {limit - 1}")
 
     @property
     def kv(self) -> Tensor:
-        """Keys and values, on the fast path."""
+        """Return keys and values (see `store.Llama.kv`), on the fast path."""
         return self._store.kv  # type: ignore[attr-defined,no-any-return]
 
     def reserve(self, capacity: int) -> None:

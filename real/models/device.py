@@ -12,7 +12,7 @@ KINDS = ("cpu", "cuda", "cuda:1", "mps", "xpu")
 
 
 def parse_device(name: str) -> str:
-    """The name of a torch device; ValueError if this machine does not have it."""
+    """Return the name of a torch device; ValueError if this machine does not have it."""
     try:
         # A device without values, such as meta, cannot run a model.
         torch.zeros(1, device=name).item()
@@ -25,6 +25,6 @@ def parse_device(name: str) -> str:
 
 
 def parse_dtype(name: str) -> torch.dtype:
-    """The float type of this name."""
+    """Return the float type of this name; ValueError for any other name."""
     dtype: torch.dtype = getattr(torch, check_dtype(name))
     return dtype

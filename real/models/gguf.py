@@ -70,31 +70,33 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
 
 def _convert(header: GgufHeader, folder: Path) -> None:
     """Write config, weights and tokenizer into a folder."""
-    values = np.memmap(header.path, np.uint8, "r")
+    # The config, which holds the factors of the rope, and the type of the weights.
+    file_bytes = np.memmap(header.path, np.uint8, "r")
     factors = header.tensors.get(ROPE_FACTORS)
-    config = gguf_config(header, None if factors is None else _dequantised(values, factors).ravel())
+    config = gguf_config(header, None if factors is None else _dequantised(file_bytes, factors).ravel())
     parameters = sum(int(np.prod(tensor.shape)) for tensor in header.tensors.values())
-    wide = torch.float32 if parameters <= MOST_FLOAT32 else torch.bfloat16
+    dtype = torch.float32 if parameters <= MOST_FLOAT32 else torch.bfloat16
 
     # The weights, one tensor at a time.
     weights: dict[str, Tensor] = {}
     for name, tensor in header.tensors.items():
         if name != ROPE_FACTORS:
-            weight = torch.from_numpy(_dequantised(values, tensor)).to(wide)
+            weight = torch.from_numpy(_dequantised(file_bytes, tensor)).to(dtype)
             weights[hf_name(header, name)] = _rotated_halves(header, config, name, weight)
     safetensors.torch.save_file(weights, folder / "model.safetensors", {"format": "pt"})
 
-    config["dtype"] = str(wide).removeprefix("torch.")
+    # The other files.
+    config["dtype"] = str(dtype).removeprefix("torch.")
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     write_tokenizer(header, folder)
 
 
-def _dequantised(values: np.ndarray, tensor: GgufTensor) -> np.ndarray:
-    """Return a tensor's weights as a float32 array of its shape."""
+def _dequantised(file_bytes: np.ndarray, tensor: GgufTensor) -> np.ndarray:
+    """Return a tensor's weights as a float32 array of its shape, from the bytes of the file."""
     from gguf import GGMLQuantizationType
     from gguf.quants import dequantize
 
-    raw = np.asarray(values[tensor.start : tensor.start + tensor.size])
+    raw = np.asarray(file_bytes[tensor.start : tensor.start + tensor.size])
     if tensor.type_name in ("F32", "F16"):
         flat = raw.view({"F32": "<f4", "F16": "<f2"}[tensor.type_name]).astype(np.float32)
         return flat.reshape(tensor.shape)
@@ -103,13 +105,16 @@ def _dequantised(values: np.ndarray, tensor: GgufTensor) -> np.ndarray:
 
 
 def _rotated_halves(header: GgufHeader, config: dict[str, Any], name: str, weight: Tensor) -> Tensor:
-    """Return queries and keys in Hugging Face's order: numbers that rotate together half a head apart.
+    """Return the weights of queries and keys with rows in Hugging Face's order; any other weights as they are.
 
-    Llama's GGUF files put them side by side; those of Qwen do not.
+    Two numbers of a head that rotate together lie half a head apart there. Llama's GGUF files put
+    them side by side; those of Qwen do not.
     """
+    # A name is as "blk.0.attn_q.weight".
     part = name.split(".")[-2]
     if header.metadata["general.architecture"] != "llama" or part not in ("attn_q", "attn_k"):
         return weight
     heads = config["num_attention_heads" if part == "attn_q" else "num_key_value_heads"]
+    # From (heads, pairs, 2, ...) to (heads, 2, pairs, ...).
     halves = weight.reshape(heads, weight.shape[0] // heads // 2, 2, *weight.shape[1:])
     return halves.transpose(1, 2).reshape(weight.shape).contiguous()

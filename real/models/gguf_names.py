@@ -65,6 +65,7 @@ def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
 
     ValueError for any other.
     """
+    # The type and the name of every tensor.
     header = read_header(path)
     config = gguf_config(header)
     layers = config["num_hidden_layers"]
@@ -78,6 +79,8 @@ def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
         match name.split("."):
             case ["blk", number, *_] if int(number) >= layers:
                 raise ValueError(f"{header.path}: tensor {name} is of a layer beyond the {layers} of its block_count")
+
+    # Shapes, and the tokenizer.
     _check_shapes(header, config)
     if not isinstance(header.metadata.get("tokenizer.ggml.tokens"), list):
         raise ValueError(f"{header.path} holds no tokenizer (tokenizer.ggml.tokens)")

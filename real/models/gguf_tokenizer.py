@@ -70,17 +70,20 @@ def write_tokenizer(header: GgufHeader, folder: Path) -> None:
     tokenizer.add_tokens(plain)
 
     # Tokens with a role; texts begin with the first one if the file says so.
+    # GGUF's names of roles, and Hugging Face's.
     roles = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
-    named = {ours: _token(header, tokens, theirs) for theirs, ours in roles.items()}
-    if metadata.get("tokenizer.ggml.add_bos_token", kind == "llama") and named["bos_token"] is not None:
-        first = (named["bos_token"], tokens.index(named["bos_token"]))
-        tokenizer.post_processor = processors.TemplateProcessing(f"{first[0]} $A", f"{first[0]} $A $B", [first])
+    token_of_role = {hf_role: _token(header, tokens, role) for role, hf_role in roles.items()}
+    bos = token_of_role["bos_token"]
+    if metadata.get("tokenizer.ggml.add_bos_token", kind == "llama") and bos is not None:
+        # $A and $B are the texts.
+        special_tokens = [(bos, tokens.index(bos))]
+        tokenizer.post_processor = processors.TemplateProcessing(f"{bos} $A", f"{bos} $A $B", special_tokens)
 
     # The files, with the chat template.
     pretrained = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         clean_up_tokenization_spaces=False,
-        **{role: token for role, token in named.items() if token is not None},
+        **{role: token for role, token in token_of_role.items() if token is not None},
     )
     template = metadata.get("tokenizer.chat_template")
     if not isinstance(template, str | None):
@@ -121,33 +124,35 @@ def _piece_tokenizer(header: GgufHeader, tokens: Sequence[str], kinds: Sequence[
     scores = header.metadata.get("tokenizer.ggml.scores")
     if scores is None or len(scores) != len(tokens):
         raise ValueError(f"{header.path}: tokenizer.ggml.scores must hold a number for each of {len(tokens)} tokens")
-    rank = {token: i for i, token in enumerate(tokens)}
+    vocab = {token: i for i, token in enumerate(tokens)}
 
-    # Every piece is merged from any two pieces that make it; the best score first.
+    # Every piece is merged from any two pieces that make it: those of the best score first, then by
+    # the numbers of the two.
     merges = [
-        (-float(scores[i]), rank[piece[:cut]], rank[piece[cut:]], piece[:cut], piece[cut:])
+        (-float(scores[i]), vocab[piece[:cut]], vocab[piece[cut:]], piece[:cut], piece[cut:])
         for i, piece in enumerate(tokens)
         if kinds[i] not in (UNKNOWN, CONTROL)
         for cut in range(1, len(piece))
-        if piece[:cut] in rank and piece[cut:] in rank
+        if piece[:cut] in vocab and piece[cut:] in vocab
     ]
     unknown = _token(header, tokens, "unknown")
 
-    # A text begins with a space, which is written as a bar, and decoding takes it away again.
+    # A text begins with a space, which is written as a bar, and decoding takes the space away again.
     tokenizer = Tokenizer(
         models.BPE(
-            vocab=rank,
+            vocab=vocab,
             merges=[(left, right) for *_, left, right in sorted(merges)],
             unk_token=unknown,
             fuse_unk=True,
             byte_fallback=True,
         )
     )
-    spaced = header.metadata.get("tokenizer.ggml.add_space_prefix", True)
-    steps: list[Any] = [normalizers.Prepend("▁")] if spaced else []
-    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
-    ends: list[Any] = [decoders.Strip(" ", 1, 0)] if spaced else []
-    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *ends])
+    has_space = header.metadata.get("tokenizer.ggml.add_space_prefix", True)
+    add_space: list[Any] = [normalizers.Prepend("▁")] if has_space else []
+    tokenizer.normalizer = normalizers.Sequence([*add_space, normalizers.Replace(" ", "▁")])
+    strip_space: list[Any] = [decoders.Strip(" ", 1, 0)] if has_space else []
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *strip_space]
+    tokenizer.decoder = decoders.Sequence(steps)
     return tokenizer
 
 

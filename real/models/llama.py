@@ -26,7 +26,7 @@ from real.models.weights import Projection, Weights
 
 
 def rms_norm(x: Tensor, scale: Tensor, eps: float) -> Tensor:
-    """x over its root mean square, times a scale.
+    """Return x over its root mean square, times a scale.
 
     Half types are computed in float32, as torch's own function does.
     """
@@ -34,15 +34,16 @@ def rms_norm(x: Tensor, scale: Tensor, eps: float) -> Tensor:
         return F.rms_norm(x, x.shape[-1:], scale, eps)
     if x.is_cuda or x.dtype.itemsize < 4:
         return F.rms_norm(x, x.shape[-1:], None, eps) * scale
-    # On a CPU these few calls take half the time of torch's own function.
-    size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    mean_square = torch.addcmul(_number(eps, x.dtype), size, size, value=1 / x.shape[-1])
+    # On a CPU these few calls take half the time of torch's own function. The mean square is
+    # eps + norm^2 / n.
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    mean_square = torch.addcmul(_number(eps, x.dtype), norm, norm, value=1 / x.shape[-1])
     return x * torch.rsqrt(mean_square) * scale
 
 
 @cache
 def _number(value: float, dtype: torch.dtype) -> Tensor:
-    """A number as a tensor on the CPU, made once: making it takes as long as the arithmetic.
+    """Return a number as a tensor on the CPU, made once: making it takes as long as the arithmetic.
 
     It is made outside of inference mode, so that code in any mode may use it.
     """
@@ -51,7 +52,7 @@ def _number(value: float, dtype: torch.dtype) -> Tensor:
 
 
 def linear(x: Tensor, weight: Projection, bias: Tensor | None) -> Tensor:
-    """x W' + b for a weight that may be packed or quantised."""
+    """Return x W' + b for a weight W that may be packed or quantised."""
     if isinstance(weight, Quantised):
         return weight.product(x) if bias is None else weight.product(x) + bias
     if weight.is_mkldnn:
@@ -87,7 +88,7 @@ def forward(
     tokens: Tensor,
     rows: int,
 ) -> Tensor:
-    """Final hidden states of the last `rows` tokens of each sequence, normed.
+    """Return the final hidden states of the last `rows` tokens of each sequence, normed.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def states(
     tokens: Tensor,
     layers: tuple[int, ...],
 ) -> tuple[Tensor, list[Tensor]]:
-    """Final hidden states (b, m, hidden) of all tokens, normed, and those after each of `layers`.
+    """Return the final hidden states (b, m, hidden) of all tokens, normed, and those after each of `layers`.
 
     Parameters are those of `forward`; `layers` counts from 0, the embedding, to the last, which is
     normed, too.
@@ -147,7 +148,8 @@ def through(
     """
     eps, (b, m), head_dim = model.eps, tokens.shape, model.cos.shape[-1]
     cos, sin, mask, at, take, near = place
-    if model.window is not None and near is None and seen[0][0].shape[2] > model.window:
+    span = seen[0][0].shape[2]
+    if model.window is not None and near is None and span > model.window:
         raise ValueError(f"place.near is missing: the model has layers with a window of {model.window} positions")
 
     # Masks for the rows of a group of heads, made once for all layers.
@@ -157,13 +159,14 @@ def through(
     x = F.embedding(tokens, model.embedding)
     yield x
 
-    rotated = model.heads + model.kv_heads
+    num_rotated = model.heads + model.kv_heads
     for w, (keys, values), (new_keys, new_values) in zip(model.layers, seen, new, strict=True):
         # Queries, keys and values; the first two are normed if the model does so, then rotated.
         h = linear(rms_norm(x, w.norm_in, eps), w.qkv, w.qkv_bias)
-        qk, v = h.view(b, m, -1, head_dim).tensor_split((rotated,), dim=2)
+        qk, v = h.view(b, m, -1, head_dim).tensor_split((num_rotated,), dim=2)
         if w.qk_norm is not None:
             qk = rms_norm(qk, w.qk_norm, eps)
+        # x cos + roll(x) sin, as `Weights` says of `sin`.
         qk = torch.addcmul(qk * cos, qk.roll(head_dim // 2, -1), sin)
         q, k = qk.tensor_split((model.heads,), dim=2)
 
@@ -186,10 +189,11 @@ def through(
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention of queries (b, m, heads, head_dim), under a mask of `_shared`.
+    """Return the attention (b, m, heads * head_dim) of queries (b, m, heads, head_dim).
 
     Query heads that share keys become rows of one head, which any kernel takes: for grouped heads
-    beside a mask, a GPU would fall back on a kernel that copies keys and values for each head.
+    beside a mask, a GPU would fall back on a kernel that copies keys and values for each head. The
+    mask has those rows (see `_shared`).
     """
     (b, m, heads, width), kv_heads = q.shape, keys.shape[1]
     group = heads // kv_heads
@@ -201,10 +205,10 @@ def _attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Ten
 
 
 def _shared(mask: Tensor | None, group: int) -> Tensor | None:
-    """A mask (b or 1, 1, m, span) for the rows of a group of heads, made once a pass.
+    """Return a mask (b or 1, 1, m, span) as (b or 1, 1, group * m, span), for the rows of a group of heads.
 
-    On a GPU its rows begin at multiples of 8 numbers: attention would copy any other, in every
-    layer.
+    It is made once a pass. On a GPU its rows begin at multiples of 8 numbers: attention would copy
+    any other mask, in every layer.
     """
     if mask is None:
         return None
@@ -217,7 +221,7 @@ def _shared(mask: Tensor | None, group: int) -> Tensor | None:
 
 
 def nearby(model: Weights, mask: Tensor | None, positions: Tensor, held: Tensor) -> Tensor | None:
-    """The mask of layers with a window, which also hides the positions that the window has left.
+    """Return the mask of layers with a window, which also hides the positions that the window has left.
 
     Parameters
     ----------
@@ -244,14 +248,14 @@ def nearby(model: Weights, mask: Tensor | None, positions: Tensor, held: Tensor)
 
 
 def ragged(model: Weights, positions: Tensor, sequences: Tensor, span: int) -> Place:
-    """Place of tokens at positions (b, m) of sequences (b, 1), among the first `span` positions."""
-    # A token sees the positions up to its own.
-    held = torch.arange(span, device=positions.device)
-    hidden = held > positions[:, None, :, None]
-    mask = torch.zeros(hidden.shape, dtype=model.cos.dtype, device=positions.device)
-    mask.masked_fill_(hidden, -torch.inf)
+    """Return the place of tokens at positions (b, m) of sequences (b, 1), among the first `span` positions."""
+    # A token sees the keys up to its own position. Of keys (b, 1, m, span) the others are hidden.
+    key_positions = torch.arange(span, device=positions.device)
+    is_hidden = key_positions > positions[:, None, :, None]
+    mask = torch.zeros(is_hidden.shape, dtype=model.cos.dtype, device=positions.device)
+    mask.masked_fill_(is_hidden, -torch.inf)
 
-    # A sequence that waits may stand past the context.
-    known = positions.clamp(max=model.cos.shape[0] - 1)
-    near = nearby(model, mask, positions, held)
-    return Place(model.cos[known], model.sin[known], mask, (sequences, positions), near=near)
+    # A sequence that waits may stand past the context, for which there are no rotations.
+    in_context = positions.clamp(max=model.cos.shape[0] - 1)
+    near = nearby(model, mask, positions, key_positions)
+    return Place(model.cos[in_context], model.sin[in_context], mask, (sequences, positions), near=near)

@@ -52,6 +52,8 @@ def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32)
     """
     if not isinstance(dtype, torch.dtype):
         raise TypeError(f"dtype must be one of torch's, as torch.float32, got {check.shown(dtype)}")
+
+    # Check the place, and load the model from there.
     where = _folder(path)
     if Path(where).is_dir():
         check_files(Path(where))
@@ -102,8 +104,8 @@ def load_model(
     small = load_hf(path, dtype=dtype if widen_to is None else torch.float32)
     with explain_oom(f"the weights of {os.fspath(path)}", "bfloat16, or a smaller model"):
         model = small if widen_to is None else widen(small, widen_to, dtype=dtype)
-        made = from_hf(model.to(device))
-    return made if weights is None else quantised(made, weights)
+        language_model = from_hf(model.to(device))
+    return language_model if weights is None else quantised(language_model, weights)
 
 
 def _folder(path: str | os.PathLike[str]) -> str:
@@ -113,7 +115,7 @@ def _folder(path: str | os.PathLike[str]) -> str:
 
 
 def _fetch(auto: Any, where: str, **options: Any) -> Any:
-    """`auto.from_pretrained`, with its many errors as one short ValueError."""
+    """Return the result of `auto.from_pretrained`; its many errors become one short ValueError."""
     # An impossible place is refused at once; the hub would be asked again and again.
     if not Path(where).is_dir():
         check_place(where)
@@ -178,8 +180,8 @@ def same_tokenizer(a: Any, b: Any) -> None:
         differing = [token for token in first.keys() | second.keys() if first.get(token) != second.get(token)]
         # The token with the smallest id: the first place where the two lists of tokens part.
         token = min(differing, key=lambda t: (min(v[t] for v in (first, second) if t in v), t))
-        here, there = first.get(token), second.get(token)
-        raise ValueError(f"tokenizers differ: token {token!r} is {here} in the first, {there} in the second")
-    ids, others = a.encode(_PROBE), b.encode(_PROBE)
-    if ids != others:
-        raise ValueError(f"tokenizers differ: a probe text is {ids} in the first, {others} in the second")
+        first_id, second_id = first.get(token), second.get(token)
+        raise ValueError(f"tokenizers differ: token {token!r} is {first_id} in the first, {second_id} in the second")
+    first_ids, second_ids = a.encode(_PROBE), b.encode(_PROBE)
+    if first_ids != second_ids:
+        raise ValueError(f"tokenizers differ: a probe text is {first_ids} in the first, {second_ids} in the second")

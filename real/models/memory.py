@@ -15,7 +15,7 @@ _CPU_REFUSALS = ("can't allocate memory", "not enough memory")
 
 
 def available_bytes(device: torch.device | str) -> int | None:
-    """Bytes that can still be allocated.
+    """Return the bytes that can still be allocated.
 
     Parameters
     ----------
@@ -36,18 +36,20 @@ def available_bytes(device: torch.device | str) -> int | None:
     device = torch.device(device)
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + cached
+        free, _total = torch.cuda.mem_get_info(device)
+        return free + cached
     limits = [_system_bytes(), _group_bytes()] if device.type == "cpu" else []
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _system_bytes() -> int | None:
-    """Bytes that the system can give, None if it does not say.
+    """Return the bytes that the system can give, None if it does not say.
 
     On Linux this is MemAvailable, which counts the page cache as free; elsewhere the free pages.
     """
     try:
         for line in _MEMINFO.read_text().splitlines():
+            # The line is as "MemAvailable:   12345 kB".
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -56,7 +58,7 @@ def _system_bytes() -> int | None:
 
 
 def _group_bytes() -> int | None:
-    """Bytes that are left of the container's limit; None without a limit."""
+    """Return the bytes that are left of the container's limit; None without a limit."""
     try:
         used = int(_GROUP_LIMIT.with_name("memory.current").read_text())
         return int(_GROUP_LIMIT.read_text()) - used
@@ -77,7 +79,7 @@ def check_memory(
     device : torch.device or str
         Where they shall be.
     fit : callable, optional
-        Told the bytes available, names the smallest change that fits.
+        From the bytes available to words: the smallest change that fits.
 
     Raises
     ------

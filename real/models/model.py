@@ -203,10 +203,11 @@ def quantised(model: LanguageModel, kind: str) -> LanguageModel:
 
 
 def _weight_bytes(model: Any) -> int:
-    """Bytes of all weights but the embeddings, of which a token reads one row.
+    """Return the bytes of all weights but the embeddings, of which a token reads one row.
 
     Tied embeddings are counted: they are read whole as the head.
     """
+    # Weights are told apart by their addresses: those of tied weights are equal.
     tables = {m.weight.data_ptr() for m in model.modules() if isinstance(m, torch.nn.Embedding)}
     tables -= {model.get_output_embeddings().weight.data_ptr()}
     return sum(w.numel() * w.element_size() for w in model.parameters() if w.data_ptr() not in tables)
@@ -221,10 +222,10 @@ def _refuse_unfit(name: str, model: Any) -> None:
 
     # Cache layers that are not on the list of `_PLAIN_LAYERS` are refused: others call themselves
     # croppable, but only until something was written over.
-    held = [x for x in store.whole_cache(model.config).layers if type(x) not in _PLAIN_LAYERS]
-    if held or model._is_stateful:
-        kinds = ", ".join(sorted({type(x).__name__ for x in held})) or "a state outside its cache"
-        is_recurrent = not held or any(isinstance(x, LinearAttentionCacheLayerMixin) for x in held)
+    unfit = [layer for layer in store.whole_cache(model.config).layers if type(layer) not in _PLAIN_LAYERS]
+    if unfit or model._is_stateful:
+        kinds = ", ".join(sorted({type(layer).__name__ for layer in unfit})) or "a state outside its cache"
+        is_recurrent = not unfit or any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in unfit)
         why = "not plain keys and values of each token"
         if is_recurrent:
             why = "a recurrent state, which every token overwrites"

@@ -12,11 +12,11 @@ DTYPES = ("float64", "float32", "bfloat16", "float16")
 WEIGHTS = ("int8", "int4")
 # The types in which the kernels of rounded weights compute, on a CPU.
 _QUANTISABLE = ("float32", "bfloat16")
-# The names of the bundled pair and of SmolLM2, and of the best drafter that is shipped for that.
+# The names of the bundled pair and of SmolLM2, and of the best drafter that is shipped for SmolLM2.
 TINY_PAIR, SMOLLM2 = "tiny", "smollm2"
 BEST_DRAFT = f"{SMOLLM2}/lowrank"
 _SHIPPED = Path(__file__).parents[1] / "draft" / "weights" / SMOLLM2
-# How the names begin of drafters that read the text alone, which makes them draft models.
+# Beginnings of the names of those drafters that read the text alone: they are draft models.
 _ARE_MODELS = ("lowrank", "exit_")
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 
@@ -42,7 +42,7 @@ def parse_weights(name: str) -> str | None:
 
 
 def check_rounding(weights: str, device: str, dtype: str) -> str | None:
-    """Return `parse_weights`; ValueError where a device or dtype has no kernels for rounded weights."""
+    """Return `parse_weights(weights)`; ValueError where device or dtype has no kernels for rounded weights."""
     kind = parse_weights(weights)
     if kind is not None and (device.partition(":")[0] != "cpu" or dtype not in _QUANTISABLE):
         raise ValueError(
@@ -119,7 +119,7 @@ def check_tokenizer_files(folder: Path) -> None:
 
 
 def _cached(name: str) -> bool:
-    """Whether the hub's cache holds a model of that name; some old ones have no owner."""
+    """Return whether the hub's cache holds a model of that name; names of some old models have no owner."""
     # Imported here: a directory needs no hub.
     from huggingface_hub import try_to_load_from_cache
 

@@ -49,7 +49,7 @@ class Quantised:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a product reads."""
+        """Return the bytes that a product reads."""
         return self.codes.nbytes + self.scales.nbytes
 
     def numel(self) -> int:
@@ -58,7 +58,7 @@ class Quantised:
         return rows * self.columns
 
     def product(self, x: Tensor) -> Tensor:
-        """x W' of (..., columns), in the dtype of x."""
+        """Return x W' for x (..., columns), in the dtype of x."""
         flat = x.reshape(-1, self.columns).to(_HALF)
         if self.codes.dtype == torch.int8:
             out = _OPS._weight_int8pack_mm(flat, self.codes, self.scales)
@@ -67,10 +67,11 @@ class Quantised:
         return out.view(*x.shape[:-1], -1).to(x.dtype)  # type: ignore[no-any-return]
 
     def dense(self) -> Tensor:
-        """The matrix that it stands for, exact in float32."""
+        """Return the matrix (rows, columns) that the codes stand for, exact in float32."""
         if self.codes.dtype == torch.int8:
             return self.codes * self.scales.float()[:, None]
-        # With scales of 1 and offsets of 0 the product with the identity is the codes.
+        # The codes of int4 are in the kernel's order. With scales of 1 and offsets of 0 the product
+        # with the identity gives them.
         unit = torch.zeros_like(self.scales)
         unit[..., 0] = 1
         codes = replace(self, scales=unit).product(torch.eye(self.columns)).T
@@ -128,14 +129,15 @@ def quantise(weight: Tensor, kind: str, name: str = "weight") -> Quantised:
     scales, offsets = _nearest(groups)
     codes = _codes(groups, scales, offsets).to(torch.int32).view(rows, columns)
     packed = _OPS._convert_weight_to_int4pack_for_cpu(codes + 8, 1)
-    both = torch.stack([scales, offsets], -1).transpose(0, 1).contiguous()
-    return Quantised(packed, both, columns)
+    scales_and_offsets = torch.stack([scales, offsets], -1).transpose(0, 1).contiguous()
+    return Quantised(packed, scales_and_offsets, columns)
 
 
 def _nearest(groups: Tensor) -> tuple[Tensor, Tensor]:
     """Return scale and offset of each group (rows, n, 32) in four bits, by the nearest of three ways.
 
-    Codes lie around 0, with a scale of either sign, or between the extremes of the group. So a
+    The ways: codes -8 to 7 around 0, with a positive scale; around 0, with a scale of the sign for
+    which code -8 is the larger extreme; and between the extremes of the group, with an offset. So a
     group of a GGUF file keeps the codes that it has there: one of Q4_0 in the second way, one of
     Q4_1 in the third.
     """
@@ -144,17 +146,17 @@ def _nearest(groups: Tensor) -> tuple[Tensor, Tensor]:
     around = _scales(torch.maximum(high / 7, low / -8))
     signed = _scales(torch.where(high > -low, high, low) / -8)
     between = _scales((high - low) / 15)
-    none = torch.zeros_like(around)
-    ways = [(around, none), (signed, none), (between, (low + 8 * between.float()).to(_HALF))]
+    no_offset = torch.zeros_like(around)
+    ways = [(around, no_offset), (signed, no_offset), (between, (low + 8 * between.float()).to(_HALF))]
 
-    # The second way must not cut the other extreme. A zero has to stay a zero, and the third way
-    # has no code for it.
+    # Errors (3, rows, n) of the ways, infinite where a way cannot be taken: the second must not cut
+    # off the other extreme, and the third has no code for 0, which has to stay 0.
     errors = torch.stack([_error(groups, *way) for way in ways])
     errors[1, (groups / signed.float()[..., None]).amax(-1) > 7.5] = torch.inf
     errors[2, (groups == 0).any(-1)] = torch.inf
     best = errors.argmin(0, keepdim=True)
-    scales, offsets = (torch.stack(each).gather(0, best)[0] for each in zip(*ways, strict=True))
-    return scales, offsets
+    all_scales, all_offsets = (torch.stack(parts) for parts in zip(*ways, strict=True))
+    return all_scales.gather(0, best)[0], all_offsets.gather(0, best)[0]
 
 
 def _codes(groups: Tensor, scales: Tensor, offsets: Tensor) -> Tensor:
@@ -163,7 +165,7 @@ def _codes(groups: Tensor, scales: Tensor, offsets: Tensor) -> Tensor:
 
 
 def _error(groups: Tensor, scales: Tensor, offsets: Tensor) -> Tensor:
-    """Return the sum of squares by which the codes of each group miss it."""
+    """Return for each group the sum of squared differences between its numbers and their codes' values."""
     rounded = _codes(groups, scales, offsets) * scales.float()[..., None] + offsets.float()[..., None]
     return (rounded - groups).square().sum(-1)
 

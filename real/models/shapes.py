@@ -78,17 +78,17 @@ class Shape:
 
     @property
     def head_width(self) -> int:
-        """The width of one head."""
+        """Return the width of one head."""
         return self.hidden // self.heads if self.head_dim is None else self.head_dim
 
     @property
     def parameters(self) -> int:
-        """Numbers in all weights; a tied head counts once."""
+        """Return how many numbers all weights have; a tied head counts once."""
         layer, outside = self._layer(), self._outside()
-        return self.layers * _numbers(layer) + _numbers(outside)
+        return self.layers * _count(layer) + _count(outside)
 
     def kv_bytes_per_token(self, dtype: torch.dtype) -> int:
-        """Bytes that one position adds to the cache, over all layers, for keys and values of a type.
+        """Return the bytes that one position adds to the cache, over all layers, for keys and values of a type.
 
         >>> SHAPES["llama-3.1-8b"].kv_bytes_per_token(torch.bfloat16)
         131072
@@ -96,7 +96,7 @@ class Shape:
         return 2 * self.layers * self.kv_heads * self.head_width * dtype.itemsize
 
     def tensors(self) -> dict[str, tuple[int, ...]]:
-        """Sizes of the weights.
+        """Return the sizes of the weights.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class Shape:
         return self._outside() | layers
 
     def _layer(self) -> dict[str, tuple[int, ...]]:
-        """Sizes of the weights of one layer, by name."""
+        """Return the sizes of the weights of one layer, by name."""
         queries = self.heads * self.head_width
         projected = (self.heads + 2 * self.kv_heads) * self.head_width
         return {
@@ -123,13 +123,13 @@ class Shape:
         }
 
     def _outside(self) -> dict[str, tuple[int, ...]]:
-        """Sizes of the weights outside of layers, by name."""
+        """Return the sizes of the weights outside of layers, by name."""
         table = (self.vocab, self.hidden)
         return {"embedding": table, "norm": (self.hidden,), **({} if self.tied else {"head": table})}
 
 
-def _numbers(sizes: dict[str, tuple[int, ...]]) -> int:
-    """How many numbers tensors of these sizes hold."""
+def _count(sizes: dict[str, tuple[int, ...]]) -> int:
+    """Return how many numbers tensors of these sizes hold together."""
     return sum(map(math.prod, sizes.values()))
 
 
@@ -148,7 +148,7 @@ SHAPES = {
 
 
 def find_shape(name: str) -> Shape:
-    """The shape of a name, a key of `SHAPES`; ValueError for an unknown name.
+    """Return the shape of a name, a key of `SHAPES`; ValueError for an unknown name.
 
     >>> find_shape("tiny").parameters
     5200
@@ -213,7 +213,7 @@ def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device
 
 
 def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
-    """A random weight: ones in norms, else normal numbers whose scale keeps the input's variance."""
+    """Return a random weight: ones in norms, else normal numbers whose scale keeps the input's variance."""
     # Norms, then biases.
     weight = torch.empty(size, dtype=dtype, device=generator.device)
     if "norm" in name:
@@ -230,7 +230,7 @@ def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch
 
 
 def _weights(shape: Shape, drawn: dict[str, Tensor]) -> Weights:
-    """Drawn weights in the layout of the fast path."""
+    """Return the weights `drawn`, by names of `Shape.tensors`, in the layout of the fast path."""
     # Layers, whose biases are None where the shape has none.
     absent: dict[str, Any] = dict.fromkeys(("qkv_bias", "out_bias", "gate_up_bias", "down_bias"))
     layers = [
@@ -255,7 +255,10 @@ def _weights(shape: Shape, drawn: dict[str, Tensor]) -> Weights:
 
 
 def _rope(shape: Shape, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (context, 1, head_dim), in float32 first, as Hugging Face computes them."""
+    """Return cosines and sines (context, 1, head_dim), in float32 first, as Hugging Face computes them.
+
+    The first half of the sines is negated, as `Weights` says.
+    """
     positions = torch.arange(shape.context, dtype=torch.float32, device=like.device)
     steps = torch.arange(0, shape.head_width, 2, dtype=torch.float32, device=like.device) / shape.head_width
     angles = positions[:, None, None] * (1 / _THETA**steps)
@@ -264,7 +267,7 @@ def _rope(shape: Shape, like: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bytes(shape: Shape, dtype: torch.dtype, device: torch.device) -> dict[str, int]:
-    """Bytes of every tensor held; on a CPU a tied head is packed apart from the embedding."""
+    """Return the bytes of every tensor of a model; on a CPU a tied head is packed apart from the embedding."""
     tables = dict.fromkeys(("rope.cos", "rope.sin"), (shape.context, shape.head_width))
     sizes: dict[str, tuple[int, ...]] = {**shape.tensors(), **tables}
     if device.type == "cpu":
@@ -273,17 +276,19 @@ def _bytes(shape: Shape, dtype: torch.dtype, device: torch.device) -> dict[str, 
 
 
 def _what_fits(shape: Shape, dtype: torch.dtype, device: torch.device, free: int) -> str:
-    """The smallest change that fits: half precision, else fewer layers, else both."""
-    dtypes = [dtype] if dtype.itemsize <= 2 else [torch.bfloat16, dtype]
+    """Return the smallest change that fits, in words: half precision, else fewer layers, else both."""
+    half = dtype if dtype.itemsize <= 2 else torch.bfloat16
 
     def total(layers: int, kind: torch.dtype) -> int:
-        """Bytes with this many layers, of this type."""
+        """Return the bytes with this many layers, of this type."""
         return sum(_bytes(replace(shape, layers=layers), kind, device).values())
 
-    if total(shape.layers, dtypes[0]) <= free:
-        return f"in {dtypes[0]} it would fit"
-    for kind in reversed(dtypes):
-        layers = (free - total(1, kind)) // (total(2, kind) - total(1, kind)) + 1
+    if total(shape.layers, half) <= free:
+        return f"in {half} it would fit"
+    # As many layers as fit in the type itself, or else in half precision.
+    for kind in dict.fromkeys((dtype, half)):
+        per_layer = total(2, kind) - total(1, kind)
+        layers = 1 + (free - total(1, kind)) // per_layer
         if layers >= 1:
             suffix = "" if kind is dtype else f" in {kind}"
             return f"{layers} of its {shape.layers} layers would fit{suffix}"

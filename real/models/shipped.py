@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,19 +26,19 @@ Module = TypeVar("Module", bound=nn.Module)
 _SCALE = ".scale"
 # Weights that share a scale, and the largest whole number of a weight.
 _GROUP, _LARGEST = 32, 31
-# The smallest scale; float16 still has it.
+# The smallest scale, which float16 can still hold.
 _SMALLEST = 1e-6
-# Bytes of a group.
+# Bytes of a group: 32 weights of six bits.
 _BYTES = 24
 
 
 def fingerprint(recipe: dict[str, Any]) -> str:
-    """Sixteen hexadecimal digits that another recipe does not have."""
+    """Return the hash of a recipe: sixteen hexadecimal digits that another recipe does not have."""
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def path_of(folder: Path, name: str) -> Path:
-    """The path of a model's weights."""
+    """Return the path of a model's weights."""
     return folder / f"{name}.safetensors"
 
 
@@ -46,18 +47,18 @@ def save(folder: Path, name: str, module: nn.Module, recipe: dict[str, Any]) -> 
 
     Matrices are stored in six bits where the recipe says so (`stored`).
     """
-    held: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for key, value in module.state_dict().items():
         weight = value.detach().cpu().contiguous()
         if not weight.is_floating_point():
-            held[key] = weight
+            tensors[key] = weight
         elif recipe.get("stored") == "int6" and weight.ndim == 2:
-            held[key], held[key + _SCALE] = rounded(weight)
+            tensors[key], tensors[key + _SCALE] = rounded(weight)
         else:
-            held[key] = weight.to(torch.bfloat16)
+            tensors[key] = weight.to(torch.bfloat16)
     path = path_of(folder, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, safetensors.torch.save(held, {"recipe": fingerprint(recipe)}))
+    write_bytes(path, safetensors.torch.save(tensors, {"recipe": fingerprint(recipe)}))
 
 
 def rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,12 +75,14 @@ def rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
         Packed numbers (n, 24 * ceil(m / 32)) uint8, and scales (n, ceil(m / 32)) float16.
     """
     n = len(weight)
+    # Groups of columns, filled up with zeros, and their scales.
     groups = F.pad(weight.float(), (0, -weight.shape[1] % _GROUP)).reshape(n, -1, _GROUP)
     scale = (groups.abs().amax(2) / _LARGEST).clamp(min=_SMALLEST).to(torch.float16)
+    # Whole numbers, shifted to 0 to 62.
     whole = (groups / scale.float()[..., None]).round().clamp(-_LARGEST, _LARGEST)
     whole = whole.to(torch.int64) + _LARGEST
 
-    # Four numbers of six bits are 24, which are three bytes.
+    # Four numbers of six bits are 24 bits, which are three bytes.
     a, b, c, d = whole.reshape(n, -1, 4).unbind(-1)
     bits = a | b << 6 | c << 12 | d << 18
     packed = torch.stack([bits & 255, bits >> 8 & 255, bits >> 16], -1)
@@ -96,19 +99,24 @@ def restored(packed: Tensor, scale: Tensor, columns: int) -> Tensor:
     return groups.flatten(1)[:, :columns]
 
 
-def _unpacked(held: dict[str, Tensor], module: nn.Module) -> dict[str, Tensor]:
-    """Return the weights of a file in float32, matrices with as many columns as the module's."""
+def _unpacked(tensors: dict[str, Tensor], module: nn.Module) -> dict[str, Tensor]:
+    """Return the weights of a file in float32, matrices with as many columns as the module's.
+
+    RuntimeError for a weight that the module does not have, or for a matrix of other columns.
+    """
     weights: dict[str, Tensor] = {}
-    known = module.state_dict()
-    if extra := held.keys() - {name + end for name in known for end in ("", _SCALE)}:
+    expected = module.state_dict()
+    if extra := tensors.keys() - {name + end for name in expected for end in ("", _SCALE)}:
         raise RuntimeError(f"unknown weights {sorted(extra)[0]}")
-    for key, value in known.items():
-        if key + _SCALE in held:
-            if held[key].shape[-1] != _BYTES * -(-value.shape[-1] // _GROUP):
+    for key, value in expected.items():
+        # A matrix in six bits has scales beside it.
+        if key + _SCALE in tensors:
+            columns = value.shape[-1]
+            if tensors[key].shape[-1] != _BYTES * math.ceil(columns / _GROUP):
                 raise RuntimeError(f"{key} has other columns")
-            weights[key] = restored(held[key], held[key + _SCALE], value.shape[-1])
-        elif key in held:
-            weights[key] = held[key].float() if held[key].is_floating_point() else held[key]
+            weights[key] = restored(tensors[key], tensors[key + _SCALE], columns)
+        elif key in tensors:
+            weights[key] = tensors[key].float() if tensors[key].is_floating_point() else tensors[key]
     return weights
 
 
@@ -146,13 +154,13 @@ def load(folder: Path, name: str, module: Module, recipe: dict[str, Any], remedy
     try:
         with safe_open(path, "pt") as file:
             made_by = (file.metadata() or {}).get("recipe", "none")
-            held = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118, the file is no mapping
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118, the file is no mapping
     except SafetensorError:
         raise ValueError(f"weights of {name} cannot be read, the file is broken: {remedy}") from None
     if made_by != fingerprint(recipe):
         raise ValueError(f"weights of {name} were made by recipe {made_by}, not {fingerprint(recipe)}: {remedy}")
     try:
-        module.load_state_dict(_unpacked(held, module))
+        module.load_state_dict(_unpacked(tensors, module))
     except RuntimeError:
         raise ValueError(f"weights of {name} do not fit the model that its recipe makes: {remedy}") from None
     return module.eval()

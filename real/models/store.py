@@ -26,8 +26,9 @@ _Where = tuple[_LayerTensors, _LayerTensors, llama.Place]
 class Llama:
     """Keys and values of a batch of sequences.
 
-    It has no lengths of its own: `append` is told where to write, rows from there on are dead, and
-    taking tokens back is nothing but a smaller start in the next call.
+    The caller keeps the lengths of the sequences and says in each call where its tokens start; what
+    stands from there on is overwritten or ignored. Tokens are taken back by a smaller start in the
+    next call.
 
     Parameters
     ----------
@@ -62,20 +63,24 @@ class Llama:
         ValueError, MemoryError
             If they do not fit, with how many would.
         """
-        old, batch = self.kv, self.kv.shape[2]
-        size = math.prod([*old.shape[:4], capacity, old.shape[5]]) * old.itemsize
-        what = f"keys and values of {batch} texts at {capacity} positions"
+        # The shape of the new tensor, and its bytes.
+        old = self.kv
+        parts, num_layers, batch, kv_heads, old_capacity, head_dim = old.shape
+        shape = (parts, num_layers, batch, kv_heads, capacity, head_dim)
+        size = math.prod(shape) * old.itemsize
+        name = f"keys and values of {batch} texts at {capacity} positions"
 
         def fit(free: int) -> str:
-            """How many positions, or texts, fit into `free` bytes."""
+            """Return in words how many positions, or texts, fit into `free` bytes."""
             positions, texts = capacity * free // size, batch * free // size
             fewer_texts = f", or {texts} texts at a time" if texts else ""
             return f"{positions} positions a text would fit{fewer_texts}"
 
-        check_memory({what: size}, old.device, fit)
-        with explain_oom(what, "shorter texts, or fewer at a time"):
-            self.kv = old.new_zeros(*old.shape[:4], capacity, old.shape[5])
-        self.kv[..., : old.shape[4], :] = old
+        # Make the new tensor, if it fits, and copy the old one.
+        check_memory({name: size}, old.device, fit)
+        with explain_oom(name, "shorter texts, or fewer at a time"):
+            self.kv = old.new_zeros(shape)
+        self.kv[..., :old_capacity, :] = old
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
         """Run tokens and store their keys and values, as `real.models.cache.Store` says.
@@ -115,8 +120,8 @@ class Llama:
         return logits, torch.stack(states, 2)
 
     def _where(self, tokens: Tensor, which: list[int], starts: list[int]) -> _Where:
-        """The keys that tokens may look at, the places of their own keys, and rotations and mask."""
-        # Make room for their positions.
+        """Return the keys that tokens may look at, the places of their keys, and rotations and mask."""
+        # Make room for their positions: a power of two, up to the context.
         end = max(starts) + tokens.shape[1]
         if end > self.kv.shape[4]:
             context = self._model.cos.shape[0]
@@ -133,8 +138,11 @@ class Llama:
         model, start, m = self._model, starts[0], tokens.shape[1]
         slab = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
 
-        # One query sees everything; of several, query i sees the positions up to start + i.
-        mask = None if m == 1 else slab.new_full((m, end), -torch.inf).triu_(start + 1)[None, None]
+        # One query sees everything; of several, query i sees the positions up to start + i. The mask
+        # (m, end) holds -inf above that diagonal.
+        mask = None
+        if m > 1:
+            mask = slab.new_full((m, end), -torch.inf).triu_(start + 1).view(1, 1, m, end)
 
         # Layers with a window see less, once the positions are more than it holds.
         near = mask
@@ -183,6 +191,7 @@ class Generic:
     @torch.no_grad()
     def _run(self, tokens: Tensor, cache: DynamicCache, start: int, rows: int) -> Tensor:
         """Run the tokens of one sequence; return logits (rows, vocab)."""
+        # Forget the positions from `start` on. A negative number says how many to remove.
         stale = cache.get_seq_length() - start
         if stale > 0:
             cache.crop(-stale)
@@ -202,12 +211,13 @@ class Generic:
 
 
 def layers(kv: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Keys and values of each layer, from (2, layers, ...)."""
-    return list(zip(kv[0].unbind(), kv[1].unbind(), strict=True))
+    """Return keys and values of each layer, from (2, layers, ...)."""
+    keys, values = kv
+    return list(zip(keys.unbind(), values.unbind(), strict=True))
 
 
 def whole_cache(config: Any) -> DynamicCache:
-    """An empty cache of a model that forgets nothing, whatever the windows of its layers."""
+    """Return an empty cache for a model; it forgets nothing, whatever the windows of the model's layers."""
     cache = DynamicCache(config=config)
     cache.layers = [DynamicLayer() if type(layer) is DynamicSlidingWindowLayer else layer for layer in cache.layers]
     return cache

@@ -101,12 +101,12 @@ class Weights:
         return replace(self, layers=layers)
 
     def projection_bytes(self) -> int:
-        """Bytes of the projections of all layers."""
+        """Return the bytes of the projections of all layers."""
         return sum(getattr(layer, name).nbytes for layer in self.layers for name in _PROJECTIONS)
 
 
 def supports(model: Any) -> bool:
-    """Whether this path computes exactly what the model's own forward computes.
+    """Return whether this path computes exactly what the model's own forward computes.
 
     Parameters
     ----------
@@ -130,13 +130,13 @@ def supports(model: Any) -> bool:
 
 
 def _fused(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
-    """Weight and bias of several projections of one input, as one projection."""
+    """Return weight and bias of several projections of one input, as one projection."""
     biases = [p.bias.detach() for p in projections if p.bias is not None]
     return torch.cat([p.weight.detach() for p in projections]), torch.cat(biases) if biases else None
 
 
 def _windowed(model: Any) -> list[bool]:
-    """Whether each layer attends only to a window of the last positions.
+    """Return whether each layer attends only to a window of the last positions.
 
     All layers of a Mistral do, those of a Qwen whose type says so, and none of a Llama.
     """
@@ -149,7 +149,7 @@ def _windowed(model: Any) -> list[bool]:
 
 
 def _layer(block: Any, heads: int, kv_heads: int, windowed: bool) -> Layer:
-    """The weights of one decoder layer of Hugging Face's."""
+    """Return the weights of one decoder layer of Hugging Face's."""
     attention, mlp = block.self_attn, block.mlp
     # Scales of the norms of queries and keys, a row for each head, in models that have them.
     qk_norm = None
@@ -194,7 +194,7 @@ def from_model(model: Any) -> Weights:
     windowed = _windowed(model)
     return Weights(
         embedding,
-        [_layer(block, *heads, local) for block, local in zip(decoder.layers, windowed, strict=True)],
+        [_layer(block, *heads, has_window) for block, has_window in zip(decoder.layers, windowed, strict=True)],
         decoder.norm.weight.detach(),
         *_fused(model.lm_head),
         config.rms_norm_eps,
@@ -206,7 +206,7 @@ def from_model(model: Any) -> Weights:
 
 
 def pack(weight: Tensor) -> Tensor:
-    """A projection in the layout that oneDNN runs fastest, where there is such a layout.
+    """Return a projection in the layout that oneDNN runs fastest, where there is such a layout.
 
     On a CPU the ordinary layout reaches a third of the memory's speed on a few tokens, in bfloat16
     as in float32, and costs twice as much for two tokens as for one in float32: a slow baseline,
@@ -223,7 +223,7 @@ def pack(weight: Tensor) -> Tensor:
 
 
 def plain(weight: Projection) -> Tensor:
-    """A projection in the ordinary layout, for other uses than `llama.linear`."""
+    """Return a projection in the ordinary layout, for other uses than `llama.linear`."""
     if isinstance(weight, Quantised):
         return weight.dense()
     return weight.to_dense() if weight.is_mkldnn else weight

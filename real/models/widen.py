@@ -31,7 +31,7 @@ from real.models.weights import supports
 _TOLERANCE = 0.05
 # Smallest and largest width inside the feed-forward part, in multiples of hidden.
 _FFN = (2.75, 4.0)
-# A scale that bfloat16 rounds is as bad as a depth that is wrong by this many doublings.
+# Penalty of a shape whose scale of norms bfloat16 rounds, in doublings of a wrong depth.
 _INEXACT = 1.5
 
 
@@ -126,16 +126,21 @@ def wide_shape(config: Any, parameters: int) -> Shape:
     """
 
     def rank(shape: Shape) -> tuple[bool, float]:
-        """How bad a shape is; shapes that miss the number of parameters come last."""
+        """Return whether a shape misses the number of parameters, and how bad it is; small is good."""
         miss = abs(shape.parameters / parameters - 1)
         if miss > _TOLERANCE:
             return True, miss
-        depth = abs(math.log2(shape.layers / (16 * (shape.hidden / 1024) ** 0.75)))
-        is_rounded = math.log2(shape.hidden / config.hidden_size) % 2 != 0
-        return False, depth + _INEXACT * is_rounded + miss / _TOLERANCE / 2
+        # How many doublings the depth is off.
+        usual_layers = 16 * (shape.hidden / 1024) ** 0.75
+        depth_error = abs(math.log2(shape.layers / usual_layers))
+        # The scale sqrt(h / H) is exact if H / h is a power of 4.
+        rounding = 0.0 if math.log2(shape.hidden / config.hidden_size) % 2 == 0 else _INEXACT
+        return False, depth_error + rounding + miss / _TOLERANCE / 2
 
+    # The best shape, if one meets the number.
     best = min(_candidates(config, parameters), key=rank)
-    if rank(best)[0]:
+    misses, _ = rank(best)
+    if misses:
         raise ValueError(
             f"no shape that holds the model is within 5 % of parameters {parameters:,}; the nearest has "
             f"{best.parameters:,}"
@@ -150,24 +155,26 @@ def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
         heads = _heads(config, hidden)
         if heads is None:
             continue
-        low = max(old_ffn, _FFN[0] * hidden)
-        for ffn in _sizes(low, _FFN[1] * hidden):
+        smallest, largest = (multiple * hidden for multiple in _FFN)
+        low = max(old_ffn, smallest)
+        for ffn in _sizes(low, largest):
             # The shape with one layer; every other layer adds the same number of parameters.
             single = Shape(
-                1,
-                hidden,
-                ffn,
-                heads,
-                heads * config.num_key_value_heads // config.num_attention_heads,
-                config.vocab_size,
-                config.max_position_embeddings,
-                config.head_dim,
+                layers=1,
+                hidden=hidden,
+                ffn=ffn,
+                heads=heads,
+                kv_heads=heads * config.num_key_value_heads // config.num_attention_heads,
+                vocab=config.vocab_size,
+                context=config.max_position_embeddings,
+                head_dim=config.head_dim,
                 qkv_bias=config.attention_bias,
             )
             per_layer = replace(single, layers=2).parameters - single.parameters
             layers = 1 + round((parameters - single.parameters) / per_layer)
             yield replace(single, layers=max(old_layers, layers))
-        # Layers of this width have too many parameters already: wider ones are no candidates.
+        # End where the three feed-forward matrices of as many layers as the old model has would have
+        # twice the parameters: wider shapes miss the number by more.
         if old_layers * 3 * hidden * low > 2 * parameters:
             return
 
@@ -180,18 +187,20 @@ def _sizes(low: float, high: float) -> Iterator[int]:
 
 
 def _heads(config: Any, hidden: int) -> int | None:
-    """The number of query heads nearest to the old proportion; None if there is none.
+    """Return the number of query heads whose ratio to `hidden` is nearest to the old model's; None if there is none.
 
-    It divides `hidden`, as Hugging Face wants, and is a multiple of the heads that share keys.
+    It is at least the old number, divides `hidden`, as Hugging Face wants, and is a multiple of the
+    number of query heads that share one head of keys.
     """
-    old = config.num_attention_heads
-    group = old // config.num_key_value_heads
-    possible = [n for n in range(group, hidden + 1, group) if hidden % n == 0 and n >= old]
-    return min(possible, key=lambda n: abs(n - hidden * old / config.hidden_size), default=None)
+    old_heads = config.num_attention_heads
+    group = old_heads // config.num_key_value_heads
+    possible = [n for n in range(group, hidden + 1, group) if hidden % n == 0 and n >= old_heads]
+    wanted = hidden * old_heads / config.hidden_size
+    return min(possible, key=lambda n: abs(n - wanted), default=None)
 
 
 def _config(old: Any, shape: Shape, dtype: torch.dtype) -> Any:
-    """The config of the wide model."""
+    """Return the config of the wide model, of this shape."""
     config = copy.deepcopy(old)
     config.num_hidden_layers = shape.layers
     config.hidden_size = shape.hidden
@@ -205,7 +214,7 @@ def _config(old: Any, shape: Shape, dtype: torch.dtype) -> Any:
 def _padded(
     name: str, size: torch.Size, old: Tensor | None, scale: float, dtype: torch.dtype, generator: torch.Generator
 ) -> Tensor:
-    """A weight of the wide model with the old one, if there is one, in its corner.
+    """Return a weight of the wide model with the old one, if there is one, in its corner.
 
     `scale` is sqrt(h / H). Around the old weight stand the scale in norms, zeros in weights that
     write hidden states, so that the padding of states stays zero, and random numbers in all others.
