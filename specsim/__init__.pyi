@@ -10,7 +10,6 @@ from specsim.bounds.transport import optimal_coupling
 from specsim.bounds.vocabulary import SharedTokens, shared_tokens, translated_draft, vocabulary_bound
 from specsim.claims.check import Claim, check_claim
 from specsim.continuous import gaussian_overlap, gaussian_step
-from specsim.discover import algorithms
 from specsim.exact.chain import expected_tokens
 from specsim.exact.guarantee import guarantee
 from specsim.exact.masked_acceptance import masked_acceptance
@@ -96,6 +95,7 @@ from specsim.trees import (
 )
 from specsim.trees.engine_shape import engine_tree
 from specsim.types import Draws, Law, TokenTree
+from specsim.verify.lookup import algorithms
 from specsim.verify.sample_chain import verify_chain
 from specsim.verify.sample_step import verify_step
 from specsim.verify.sample_tree import verify_tree

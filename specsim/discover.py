@@ -6,20 +6,27 @@ import importlib
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from specsim.base.modules import own_rule
-from specsim.base.unknown import unknown
+from specsim.base.unknown import unknown, unknown_of_kinds
 
 FAMILIES = {
     "step": "specsim.verify.step", "chain": "specsim.verify.chain", "tree": "specsim.verify.tree",
     "coupled": "specsim.verify.coupled", "draft": "specsim.draft", "process": "specsim.process",
     "control": "specsim.control", "objective": "specsim.objective",
 }  # fmt: skip
+# Functions that run a rule of each family, for those who asked another function.
+RUN_BY = {
+    "step": "acceptance_rate and verify_step", "chain": "expected_tokens and verify_chain",
+    "tree": "expected_kept and verify_tree", "coupled": "specsim.verify.coupled.acceptance and emit",
+}  # fmt: skip
+# Chain and tree rules that were shipped and change the target stand apart; by family.
+APART = {"chain": "specsim.verify.lossy", "tree": "specsim.verify.lossy_tree"}
 CALLED = {"draft": "scheme", "process": "process", "control": "controller", "objective": "objective"}  # others: rules
 # Arguments that a whole family takes, which are therefore no parameters of one module.
 NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws", "length", "batch", "log_q", "tokens")
@@ -29,7 +36,7 @@ KNOWN_BY = {
     "loss": "objective",
 }  # fmt: skip
 TAKEN_BY = {"num_drafts": "step", "tree": "tree"}  # argument of `prepare` -> the family that has it
-OPTIONAL = ("acceptance", "bias", "survival", "continuation", "left_over", "scales")  # functions
+OPTIONAL = ("acceptance", "advance", "bias", "survival", "continuation", "left_over", "scales")  # functions
 TAKES = {"process": "start", "control": "start", "objective": "loss"}  # parameters; others: `prepare`
 Rule = str | Path | ModuleType  # a rule's name, the path of its file, or its module
 
@@ -38,8 +45,13 @@ def names(family: str) -> list[str]:
     """Names of the modules in a family's folder, sorted."""
     if family not in FAMILIES:
         raise unknown("family", family, FAMILIES)
-    package = importlib.import_module(FAMILIES[family])
-    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+    return names_in(FAMILIES[family])
+
+
+def names_in(package: str) -> list[str]:
+    """Names of the modules of a package, sorted, without those that begin with an underscore."""
+    folder = importlib.import_module(package).__path__
+    return sorted(module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_"))
 
 
 def called(family: str, many: bool = False) -> str:
@@ -75,9 +87,21 @@ def find(family: str, name: Rule) -> ModuleType:
     loaded = sys.modules.get(f"{FAMILIES.get(family)}.{name}")  # listing a folder takes as long as some sorts
     if loaded is not None and not str(name).startswith("_"):
         return loaded
-    if name not in (known := names(family)):
-        raise unknown(called(family), name, known, called(family, many=True))
+    if name not in names(family):
+        raise no_such_rule(name, (family,))
     return importlib.import_module(f"{FAMILIES[family]}.{name}")
+
+
+def no_such_rule(name: object, families: Sequence[str]) -> ValueError:
+    """Return the error for a name that none of these families has: whose it is, or the names that there are."""
+    wanted = " or ".join(f"a {family} rule" for family in families)
+    for family, functions in RUN_BY.items() if families[0] in RUN_BY else ():
+        if family not in families and name in names(family):
+            return ValueError(f"rule {name!r} is a {family} rule, not {wanted}; {functions} take it")
+        if family in APART and name in names_in(APART[family]):
+            takes = "block_chain and simulate take" if family == "chain" else "expected_kept takes"
+            return ValueError(f"rule {name!r} changes the target; {takes} its module, {APART[family]}.{name}")
+    return unknown_of_kinds(called(families[0]), name, {called(f, many=True): names(f) for f in families})
 
 
 def rules(family: str) -> dict[str, ModuleType]:
@@ -104,6 +128,7 @@ class Algorithm(NamedTuple):
     counts: tuple[int, ...] | None = None  # numbers of drafts that it verifies; None: any
     exact: bool = True  # it runs on Fractions
     acceptance: bool = False  # it states its acceptance; otherwise that is counted
+    advance: bool = False  # it states the weights of drafts
     bias: bool = False  # it is lossy, and states its bias
     survival: bool = False  # after a block the target continues unchanged
     continuation: bool = False  # for some tokens after a block the target is changed
@@ -273,28 +298,3 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: st
     if taking != "prepare":
         bound.CASES = tuple({**case, **params} for case in process_cases(rule))  # type: ignore[attr-defined]
     return bound
-
-
-def algorithms() -> list[Algorithm]:
-    """List every verification rule in the installed package.
-
-    Returns
-    -------
-    list of Algorithm
-        name, family, drafts, theorem, paper, summary, proved, ...; the names are what `rule=` takes.
-
-    Raises
-    ------
-    ImportError
-        A file in a rule folder cannot be imported.
-
-    References
-    ----------
-    Each record's `paper`.
-
-    Examples
-    --------
-    >>> [a.name for a in algorithms() if a.family == "chain"]
-    ['block', 'capped', 'greedy_block', 'tokenwise']
-    """
-    return [facts(module) for family in ("step", "chain", "tree") for module in rules(family).values()]

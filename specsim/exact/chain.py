@@ -188,6 +188,11 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
     """
     gamma = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     module = discover.find("chain", rule)
+    if not discover.facts(module).advance:
+        raise ValueError(
+            f"rule {discover.name_of(module)!r} states no weights of drafts (advance), from which tau is computed; "
+            "use specsim.block_chain"
+        )
     laws = check.models_or_laws(target, draft)
     if laws is None:
         return arrays.at_most(_tau_of_models(module, target, draft, gamma), gamma + 1)

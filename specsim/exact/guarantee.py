@@ -16,7 +16,7 @@ import numpy as np
 from specsim import discover
 from specsim.base import check, limits
 from specsim.base.modules import own_rule
-from specsim.base.unknown import unknown, unknown_of_kinds
+from specsim.base.unknown import unknown
 from specsim.discover import Rule
 from specsim.exact.family_verdicts import chain_verdict, coupled_verdict, step_verdict, tree_verdict
 from specsim.exact.verdicts import Guarantee, process_verdict, tried_counts, worst_of
@@ -181,7 +181,7 @@ def _family_of(rule: Rule, family: str | None) -> str:
     elif family is None:
         family = discover.family_of(module)
     if family is None:
-        raise unknown_of_kinds("rule", rule, {f"{kind} rules": known for kind, known in names.items()})
+        raise discover.no_such_rule(rule, list(names))
     return family
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim import trees
 from specsim.bounds.optimum import optimal_acceptance
-from specsim.discover import Algorithm, algorithms, facts, find, rules
+from specsim.discover import Algorithm, facts, find, rules
 from specsim.exact import coupled
 from specsim.exact.chain import expected_tokens
 from specsim.exact.guarantee import guarantee
@@ -19,7 +19,7 @@ from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
 from specsim.laws.make import total_variation
 from specsim.verify.coupled import acceptance
-from specsim.verify.lookup import lossy_rules, takes
+from specsim.verify.lookup import lossy_rules, rules_apart, takes
 
 # The fixed pair of laws for chains and trees.
 P = [Fraction(n, 10) for n in (5, 3, 2)]
@@ -55,7 +55,7 @@ def rules_table() -> str:
     processes the passes a token.
     """
     # Step rules, a row for each scheme.
-    known_rules = algorithms()
+    known_rules = rules_of_laws()
     rows = [
         "| step rule | drafts | lossless | theorem | machine-checked | paper "
         "| K = 1, of the optimum | K = 2 | K = 3 | cost |",
@@ -103,6 +103,11 @@ def rules_table() -> str:
     return "\n".join(rows) + f"\n\n{lossy_table()}"
 
 
+def rules_of_laws() -> list[Algorithm]:
+    """Return the step, chain and tree rules, which verify drafts by the laws of both models."""
+    return [facts(module) for family in ("step", "chain", "tree") for module in rules(family).values()]
+
+
 def lossy_table() -> str:
     """Return a Markdown table of lossy rules: the exact bias of a text, and passes a token."""
     rows = ["| lossy rule | process | bias of a text | passes a token |", "| --- " * 4 + "|"]
@@ -145,13 +150,17 @@ def _passes(process: str, rule: str) -> float:
 def rules_rows() -> list[list[str]]:
     """Return the rules and processes in short: head, then a row for each and its family."""
     rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked", "same as"]]
-    for rule in algorithms():
+    for rule in rules_of_laws():
         scheme = rule.drafts.partition(", ")[0] if rule.family == "step" else None
         verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
         proved = ", ".join(rule.proved) or "no"
         rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, proved, rule.same_as or ""])
     for name, module in rules("coupled").items():
         rows.append([name, "coupled", facts(module).drafts, _coupled_verdict(name), facts(module).paper, "no", ""])
+    for module in rules_apart():
+        rule = facts(module)
+        verdict = "yes" if guarantee(module).lossless else "no"
+        rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, "no", ""])
     for name, module in rules("process").items():
         verdict = "yes" if guarantee("tokenwise", process=name).lossless else "no"
         rows.append([name, "process", "its own", verdict, facts(module).paper, "no", ""])

@@ -209,7 +209,7 @@ def find_rule(rule: Any, families: Sequence[str]) -> tuple[str, ModuleType]:
         raise ValueError(f"rule {rule!r} verifies trees: give a tree's parents, not gamma")
     if other is not None:
         raise ValueError(f"rule {rule!r} is a {other} rule: give gamma, not a tree")
-    raise unknown_of_kinds("rule", rule, {f"{family} rules": names for family, names in known.items()})
+    raise discover.no_such_rule(rule, families)
 
 
 def _tree_loop(

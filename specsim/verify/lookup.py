@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
-import sys
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
@@ -21,38 +19,16 @@ from specsim.verify import lossy
 from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
 
-TAKES = {
-    "chain": "expected_tokens and verify_chain take it",
-    "tree": "expected_kept and verify_tree take it",
-}
-
-
-def _only(name: Rule) -> str | None:
-    """The family of a shipped chain or tree rule of this name; None if the name is that of a step rule, or unknown."""
-    if not isinstance(name, str) or f"{discover.FAMILIES['step']}.{name}" in sys.modules:
-        return None
-    if name in discover.names("step"):
-        return None
-    return next((family for family in TAKES if name in discover.names(family)), None)
-
-
-def _step(name: Rule) -> ModuleType:
-    """The step rule called `name`, whatever it verifies."""
-    family = _only(name)
-    if family is not None:
-        raise ValueError(f"rule {name!r} is a {family} rule, not a step rule; {TAKES[family]}")
-    return discover.find("step", name)
-
 
 def step_rows(p: Any, q: Any, rule: Rule) -> tuple[Any, Any, sparse.Union | None]:
     """Rows that a step rule runs on: of two Laws their union, unless the rule goes by token ids."""
     two = isinstance(p, Law) and isinstance(q, Law)
-    return sparse.rows(p, q, whole=two and discover.facts(_step(rule)).by_id)
+    return sparse.rows(p, q, whole=two and discover.facts(discover.find("step", rule)).by_id)
 
 
 def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
     """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
-    rule = _step(name)
+    rule = discover.find("step", name)
     name = discover.name_of(rule)
     # The scheme; an unknown one gets the list of known ones.
     if scheme is not None:
@@ -144,7 +120,7 @@ def decoding_rule(name: Rule, params: Mapping[str, Any] | None = None) -> Module
 
 def lossy_rules() -> list[str]:
     """Names of the chain rules in `specsim.verify.lossy`, which change the target."""
-    return sorted(module.name for module in pkgutil.iter_modules(lossy.__path__))
+    return discover.names_in(lossy.__name__)
 
 
 def filling_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise:
@@ -197,6 +173,40 @@ def step_argument(module: ModuleType, step: Rule | None, params: Mapping[str, An
         return {}
     if "step" not in inspect.signature(module.prepare).parameters:
         raise ValueError(f"rule {discover.name_of(module)!r} asks for no step rule, got step={check.shown(step)}")
-    rule = _step(step)
+    rule = discover.find("step", step)
     bound = discover.with_params(rule, params, "step_params")
     return {"step": step if bound is rule else bound}
+
+
+def algorithms() -> list[discover.Algorithm]:
+    """List every verification rule in the installed package.
+
+    Returns
+    -------
+    list of Algorithm
+        name, family, drafts, theorem, paper, summary, proved, ...; the names are what `rule=` takes. Rules that were
+        shipped and change the target stand last, in `specsim.verify.lossy` and `lossy_tree`: `rule=` takes their
+        modules, and `fill` their names.
+
+    Raises
+    ------
+    ImportError
+        A file in a rule folder cannot be imported.
+
+    References
+    ----------
+    Each record's `paper`.
+
+    Examples
+    --------
+    >>> [a.name for a in algorithms() if a.family == "chain"]
+    ['block', 'capped', 'greedy_block', 'tokenwise', 'all_kept', 'lumina', 'naive_hierarchical', 'uncapped']
+    """
+    by_family = [module for family in discover.RUN_BY for module in discover.rules(family).values()]
+    return [discover.facts(module) for module in (*by_family, *rules_apart())]
+
+
+def rules_apart() -> list[ModuleType]:
+    """Return the chain and tree rules that change the target, by their folders."""
+    names = [f"{folder}.{name}" for folder in discover.APART.values() for name in discover.names_in(folder)]
+    return [importlib.import_module(name) for name in names]

@@ -221,7 +221,7 @@ BAD: list[tuple[str, str]] = [
     ),
     ("plan 0.8 --cost-ratio 0.1 --plot a.txt", "output a.txt must end in .png"),
     ("check gone.py", "rule file gone.py does not exist"),
-    ("check gone", "rule 'gone' is unknown; step rules: greedy"),
+    ("check gone", "rule 'gone' is unknown; step rules: accept_k, "),
     ("check gone", "; chain rules: block, capped, greedy_block, tokenwise; tree rules: "),
     ("check tokenwise", "'tokenwise' is a chain rule and a tree rule: say which, by --family chain or --family tree"),
 ]

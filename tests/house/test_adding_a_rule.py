@@ -50,7 +50,7 @@ def test_the_right_one_passes_everything(folder: Path, monkeypatch: pytest.Monke
     assert specsim.acceptance_rate(p, q, rule="own", num_drafts=2) == Fraction(3, 4)
     own = [rule for rule in specsim.algorithms() if rule.name == "own"]
     assert own
-    monkeypatch.setattr(tables, "algorithms", lambda: own)  # of all rules the table takes seconds
+    monkeypatch.setattr(tables, "rules_of_laws", lambda: own)  # of all rules the table takes seconds
     assert "| `own` | iid | yes |" in tables.rules_table()
 
 

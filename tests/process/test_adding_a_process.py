@@ -38,7 +38,7 @@ def test_it_needs_no_folder() -> None:
 
 
 def test_it_is_found_in_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "algorithms", list)  # their verdicts take seconds
+    monkeypatch.setattr(tables, "rules_of_laws", list)  # their verdicts take seconds
     assert "own" in discover.names("process")
     assert fill(COIN, "own", length=3).bias == 0
     (row,) = (row for row in tables.rules_rows() if row[0] == "own")
@@ -84,7 +84,7 @@ def test_wrong_words_end_in_one_line(words: tuple[str, ...], line: str) -> None:
             "^process 'jacobi' has no parameter",
         ),
         (lambda: guarantee("tokenwise", process="jacobi", process_params={"window": 0}), "^window must be at least 1"),
-        (lambda: guarantee("traversal", process="jacobi"), "^rule 'traversal' is unknown; chain rules: "),
+        (lambda: guarantee("traversal", process="jacobi"), "^rule 'traversal' is a tree rule, not a chain rule; "),
         (lambda: guarantee(discover.find("process", "jacobi")), "^rule 'jacobi' is a process, not a step rule$"),
     ],
 )

@@ -178,7 +178,10 @@ HALF = [Fraction(1, 2)] * 2
         ),
         (lambda: fill(HALF, "left_to_right", length=2), "^process 'left_to_right' asks for rows of the draft model"),
         (lambda: fill(HALF, "left_to_right", length=2, draft=[1.0]), "^target has 2 tokens and draft has 1"),
-        (lambda: fill(HALF, "jacobi", length=2, rule="traversal"), "^rule 'traversal' is unknown; chain rules: "),
+        (
+            lambda: fill(HALF, "jacobi", length=2, rule="traversal"),
+            "^rule 'traversal' is a tree rule, not a chain rule",
+        ),
         (lambda: fill(HALF, "jacobi", length=2, rule="greedy_block"), "^rule 'greedy_block' changes the target for"),
         (lambda: fill(HALF, "jacobi", length=2, rule="lumina", rule_params={"clamp": 0}), "^clamp is 0"),
         (

@@ -93,7 +93,7 @@ def test_nobody_meets_them_unasked(name: str) -> None:
         lambda: specsim.verify_chain([[0.5, 0.5]] * 2, [[0.5, 0.5]], [0], [0.5, 0.5], rule=name),
         lambda: specsim.guarantee(name),
     ):
-        with pytest.raises(ValueError, match=f"^rule '{name}' is unknown"):
+        with pytest.raises(ValueError, match=f"^rule '{name}' changes the target; block_chain and simulate take its"):
             call()
 
 
@@ -101,3 +101,35 @@ def test_nobody_meets_them_unasked(name: str) -> None:
 def test_a_bad_clamp_ends_in_one_line(clamp: float) -> None:
     with pytest.raises(ValueError, match=r"^clamp is .*; it must lie in \(0, 1\]$"):
         lumina.prepare(LAWS[:2], LAWS[:1], clamp)
+
+
+def test_every_rule_is_listed_with_those_that_stand_apart() -> None:
+    listed = {(rule.family, rule.name) for rule in specsim.algorithms()}
+    assert {("coupled", "race"), ("chain", "lumina"), ("tree", "spectr_gbv"), ("step", "rejection")} <= listed
+    assert {name for family, name in listed if family == "chain"} >= set(RULES)
+
+
+P, Q = LAWS[0], LAWS[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: specsim.acceptance_rate(P, Q, rule="race"), "a coupled rule, not a step rule; .*emit take it$"),
+        (lambda: specsim.acceptance_rate(P, Q, rule="block"), "a chain rule, not a step rule; expected_tokens"),
+        (lambda: specsim.expected_kept(P, Q, rule="race", parents=[-1]), "a coupled rule, not a tree rule;"),
+        (lambda: specsim.expected_tokens(P, Q, gamma=1, rule="optimal"), "a step rule, not a chain rule; acceptance_"),
+        (
+            lambda: specsim.simulate(*[specsim.context_free(P)] * 2, rule="race", gamma=1, blocks=1),
+            "a coupled rule, not a chain rule or a step rule; ",
+        ),
+    ],
+)
+def test_a_rule_of_another_family_is_named_with_the_functions_that_take_it(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^rule '.*' is {message}"):
+        call()
+
+
+def test_a_rule_without_weights_is_refused_where_they_are_needed() -> None:
+    with pytest.raises(ValueError, match=r"^rule 'lumina' states no weights of drafts \(advance\), .*block_chain$"):
+        specsim.expected_tokens(P, Q, gamma=1, rule=lumina)

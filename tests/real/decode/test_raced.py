@@ -87,7 +87,7 @@ def test_what_cannot_race_is_refused() -> None:
     pair = real.load(TINY / "target", TINY / "draft")
     with pytest.raises(ValueError, match=r"^fixed: a coupled rule cannot run in fixed shapes"):
         texts(2, fixed=True)
-    with pytest.raises(ValueError, match=r"^rule 'race' is unknown; tree rules: "):
+    with pytest.raises(ValueError, match=r"^rule 'race' is a coupled rule, not a tree rule; "):
         pair.generate("x = 1\n", rule="race", parents=[-1, 0])
     with pytest.raises(ValueError, match=r"^rule 'race' is a coupled rule: its tau needs whole rows"):
         pair.score("x = 1\n", prompt="def f():\n").tau(2, rule="race")

@@ -131,7 +131,7 @@ def test_cones_of_exponentials() -> None:
         (lambda: acceptance("race", P, Q, 0), "^num_drafts must be at least 1, got 0$"),
         (lambda: acceptance("list_race", P, [0.5, 0.6, 0.1]), "^q sums to"),
         (lambda: acceptance("list_race", [1 / 64] * 64, [1 / 64] * 64, 4), "^num_drafts is 4 at 64 tokens: more than"),
-        (lambda: acceptance("block", P, Q), "^rule 'block' is unknown"),
+        (lambda: acceptance("block", P, Q), "^rule 'block' is a chain rule, not a coupled rule; "),
     ],
 )  # fmt: skip
 def test_bad_input_ends_in_one_line(call: Callable[[], Any], said: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import specsim
 from specsim import discover, guarantee
 from specsim.exact.tree import continued_law, drawn_trees, expected_kept, kept_law
 from specsim.report import tables as report
@@ -37,8 +38,8 @@ def test_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not lossy.lossless
     assert "iid trees of shape" in lossy.reason
     assert guarantee("tokenwise", family="tree", scheme="iid", step="greedy", temperature=0).lossless
-    traversal = [rule for rule in report.algorithms() if rule.name == "traversal"]
-    monkeypatch.setattr(report, "algorithms", lambda: traversal)  # of all rules the table takes seconds
+    traversal = [rule for rule in specsim.algorithms() if rule.name == "traversal"]
+    monkeypatch.setattr(report, "rules_of_laws", lambda: traversal)  # of all rules the table takes seconds
     assert "| `traversal` | tree | without_replacement, iid, paths, beam | yes | T21 |" in report.rules_table()
 
 
@@ -74,7 +75,7 @@ PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
         (lambda: guarantee("traversal", scheme="magic"), "^scheme 'magic' is unknown; schemes of trees: .*beam"),
         (lambda: guarantee("traversal", num_drafts=2), "takes its drafts from the tree, got num_drafts=2"),
         (lambda: guarantee("traversal", family="magic"), "^family 'magic' is unknown"),
-        (lambda: guarantee("traversal", family="step"), "^rule 'traversal' is unknown; step rules: "),
+        (lambda: guarantee("traversal", family="step"), "^rule 'traversal' is a tree rule, not a step rule; "),
         (lambda: guarantee("recursive", step="kseq"), "^step rule 'recursive' asks for no step rule"),
         (
             lambda: guarantee("tokenwise", family="tree", scheme="without_replacement", step="recursive"),
