@@ -81,6 +81,8 @@ def tables() -> dict[tuple[str, str], str]:
     made["loop", "plan"] = f"```text\n{_printed('loop')}```"
     made["loop", "cells"] = _module("loops").table()
     made["loop", "held"] = f"{_module('held_cells').errors_table()}\n\n{_module('held_cells').cells_table()}"
+    made["curves", "audit"] = _module("tau_curves").audit_table()
+    made["curves", "lengths"] = _module("tau_curves").lengths_table()
     made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
     made["load", "batches"] = _batches()
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))

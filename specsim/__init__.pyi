@@ -46,6 +46,7 @@ from specsim.lengths.request_estimates import RequestEstimates, request_estimate
 from specsim.lengths.request_mixture import RequestMixture, request_mixture
 from specsim.lengths.request_record import AcceptanceRecord, RequestAcceptance, request_of_blocks
 from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
+from specsim.lengths.tau_curve import concave_curve, curve_faults
 from specsim.logs.measures import LogAcceptance, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import EngineLog
@@ -152,10 +153,12 @@ __all__ = [
     "cached_drafts",
     "check_claim",
     "compare_records",
+    "concave_curve",
     "conditional_tau",
     "context_boundary",
     "context_free",
     "convert_acceptance",
+    "curve_faults",
     "dense_law",
     "diagnose",
     "draft_then_verify",

@@ -11,6 +11,8 @@ from specsim.lengths.tau_curve import concave_curve, curve_faults
 # on. Of four public workloads (Llama-3.1-8B with EAGLE, 5 drafts) it is 0.019, 0.024, 0.035 and
 # 0.055; this is the middle.
 PROMPTS_ERROR = 0.03
+# What a curve of tau cannot do, by the words with which `curve_faults` says it.
+LAWS = {"falls": "tau falls", "adds more and more": "a draft adds", "leaves [1, gamma + 1]": "tau is"}
 
 
 class CurveAudit(NamedTuple):
@@ -25,6 +27,10 @@ class CurveAudit(NamedTuple):
     faults: tuple[str, ...]
     explained: bool
     nearest: tuple[float, ...]
+
+    def violations(self) -> dict[str, int]:
+        """Return how often the curve violates each law, by the law's name."""
+        return {law: sum(fault.startswith(words) for fault in self.faults) for law, words in LAWS.items()}
 
 
 def audited_curves() -> list[CurveAudit]:
@@ -45,12 +51,13 @@ def audit_lines(audits: list[CurveAudit]) -> list[str]:
     """
     faulty = [audit for audit in audits if audit.faults]
     beyond = [audit for audit in faulty if not audit.explained]
-    count = sum(len(audit.gammas) for audit in audits)
+    points = sum(len(audit.gammas) for audit in audits)
     head = (
-        f"{count} published acceptance lengths, {len(audits)} curves: {len(faulty)} contradict a law of acceptance, "
+        f"{points} published acceptance lengths, {len(audits)} curves: {len(faulty)} contradict a law of acceptance, "
         f"{len(beyond)} of them beyond the noise"
     )
-    lines = [head]
+    counts = {law: sum(audit.violations()[law] > 0 for audit in audits) for law in LAWS}
+    lines = [head, "curves by what they do: " + ", ".join(f"{law} {count}" for law, count in counts.items())]
     for audit in faulty:
         lines += [f"curve {audit.name}: {fault}" for fault in audit.faults]
         if audit.explained:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.json_form import interval, one_or_many
+from specsim.commands.json_form import interval, json_answer, one_or_many
 from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
@@ -75,8 +75,11 @@ def log(options: Log) -> None:
     from specsim.base import check, limits
     from specsim.base.files import check_writable, write_bytes
     from specsim.commands import log_against
+    from specsim.logs.curves import curve_notes
     from specsim.logs.given import check_coverage
     from specsim.logs.measures import counted_run, log_acceptance
+    from specsim.report.forms import page
+    from specsim.speed.runs import timed_notes
 
     form = form_of(options)
     if options.out is not None:
@@ -98,15 +101,27 @@ def log(options: Log) -> None:
             raise ValueError(f"{options.file.name} has no positions; --out needs blocks by the drafts they kept")
         check_coverage(runs[0])
         write_bytes(options.out, _csv(acceptances[0]).encode())
+    # What no acceptance can be: in several runs together, and in the times of one.
+    doubts = curve_notes(runs, options.level)
+    acceptances = [
+        acceptance._replace(notes=(*acceptance.notes, *timed_notes(run, options.gamma, options.level)))
+        for run, acceptance in zip(runs, acceptances, strict=True)
+    ]
     if form == "json":
         shown = [_json(run, acceptance) for run, acceptance in zip(runs, acceptances, strict=True)]
-        typer.echo(one_or_many("specsim/log", shown, "runs"))
+        typer.echo(_answers(shown, doubts))
         return
-    typer.echo(
-        "\n\n".join(
-            _text(run, acceptance, options.level, form) for run, acceptance in zip(runs, acceptances, strict=True)
-        )
-    )
+    parts = [_text(run, acceptance, options.level, form) for run, acceptance in zip(runs, acceptances, strict=True)]
+    if doubts:
+        parts.append(page([f"note on all runs: {doubt}" for doubt in doubts], form))
+    typer.echo("\n\n".join(parts))
+
+
+def _answers(runs: list[dict[str, Any]], doubts: list[str]) -> str:
+    """Return the JSON of the runs of a log, and what several of them cannot be together."""
+    if not doubts:
+        return one_or_many("specsim/log", runs, "runs")
+    return json_answer("specsim/log", {"runs": runs, "notes": doubts}, indent=None)
 
 
 def _runs(file: Path, drafted_share: float | None) -> list[EngineLog]:

@@ -13,13 +13,18 @@ from specsim.types import Array
 
 # Numbers are printed with two digits: differences below the last one are rounding.
 ROUNDING = 0.01
+# Weight of the row that holds a sum of parts at 1, over the largest weight of a measured tau.
+HEAVY = 1e4
 
 
-def curve_faults(gammas: Any, taus: Any, errors: Any = None, *, rounding: float = ROUNDING) -> list[str]:
+def curve_faults(
+    gammas: Any, taus: Any, errors: Any = None, *, overlaps: Any = None, rounding: float = ROUNDING
+) -> list[str]:
     r"""Return what contradicts the laws of acceptance in measured tau at several draft lengths, one sentence each.
 
     .. math:: 1 \le \tau(\gamma) \le \gamma + 1, \qquad \tau(\gamma) \le \tau(\gamma + 1), \qquad
-        \tau(\gamma + 1) - \tau(\gamma) \le \tau(\gamma) - \tau(\gamma - 1)
+        \tau(\gamma + 1) - \tau(\gamma) \le \tau(\gamma) - \tau(\gamma - 1), \qquad
+        \tau(\gamma) \le 1 + \sum_{i \le \gamma} (1 - \mathrm{TV}(P_i, Q_i))
 
     Parameters
     ----------
@@ -29,6 +34,9 @@ def curve_faults(gammas: Any, taus: Any, errors: Any = None, *, rounding: float 
         Tokens per step of the target at each.
     errors : array_like, shape (n,), optional
         Their standard errors: then only what is beyond two of them is a fault.
+    overlaps : array_like, shape (max(gammas),), optional
+        1 - TV of the laws of the first i tokens of target and draft, i = 1, 2, ..., each with the tokens before: no
+        lossless rule accepts more of a chain, in the mean.
     rounding : float
         Differences up to this are taken for rounding.
 
@@ -41,11 +49,11 @@ def curve_faults(gammas: Any, taus: Any, errors: Any = None, *, rounding: float 
     Raises
     ------
     ValueError
-        Lengths that do not increase, or rows of different lengths.
+        Lengths that do not increase, rows of different lengths, or fewer overlaps than the largest length.
 
     References
     ----------
-    Leviathan et al. 2023, arXiv:2211.17192, section 3.1.
+    Leviathan et al. 2023, arXiv:2211.17192, section 3.1; Sun et al. 2024, arXiv:2403.10444 (the last bound).
 
     Examples
     --------
@@ -65,6 +73,8 @@ def curve_faults(gammas: Any, taus: Any, errors: Any = None, *, rounding: float 
             faults.append(f"tau is {tau:g} at {_drafts(length)}: a call emits {length + 1} tokens at most")
         if tau < 1 - rounding - 2 * error:
             faults.append(f"tau is {tau:g} at {_drafts(length)}: a call emits 1 token at least")
+    if overlaps is not None:
+        faults += _beyond_overlaps(lengths, values, spread, overlaps, rounding)
     # Neighbours, with the known end of no drafts before them.
     lengths, values = [0, *lengths], np.concatenate([[1.0], values])
     spread = np.concatenate([[0.0], spread])
@@ -87,10 +97,24 @@ def curve_faults(gammas: Any, taus: Any, errors: Any = None, *, rounding: float 
     return faults
 
 
+def _beyond_overlaps(lengths: list[int], values: Array, spread: Array, overlaps: Any, rounding: float) -> list[str]:
+    """Return a sentence for each tau above what laws with these overlaps allow a lossless rule."""
+    shares = np.asarray(check.real_values(overlaps, "overlaps", 0, 1))
+    if shares.ndim != 1 or len(shares) < lengths[-1]:
+        raise ValueError(f"overlaps have {shares.shape} entries; expected one for each of {lengths[-1]} drafts")
+    most = 1 + np.cumsum(shares)
+    return [
+        f"tau is {tau:g} at {_drafts(length)}, and the laws of target and draft allow {most[length - 1]:.4g} (1 + sum "
+        "of 1 - TV): the rule changes what is written, or the overlaps are of other texts"
+        for length, tau, error in zip(lengths, values, spread, strict=True)
+        if tau > most[length - 1] + rounding + 2 * error
+    ]
+
+
 def concave_curve(gammas: Any, taus: Any, errors: Any = None) -> Array:
     r"""Return the nearest curve of tau that rises ever less, by weighted least squares.
 
-    .. math:: \min_{d_1 \ge d_2 \ge \dots \ge 0} \sum_i w_i \Big(\tau_i - 1 - \sum_{j \le \gamma_i} d_j\Big)^2
+    .. math:: \min_{1 \ge d_1 \ge d_2 \ge \dots \ge 0} \sum_i w_i \Big(\tau_i - 1 - \sum_{j \le \gamma_i} d_j\Big)^2
 
     Parameters
     ----------
@@ -133,8 +157,12 @@ def concave_curve(gammas: Any, taus: Any, errors: Any = None) -> Array:
     places = np.arange(1, lengths[-1] + 1)
     basis = np.minimum.outer(places, places).astype(float)
     chosen = basis[np.array(lengths) - 1] * weights[:, None]
-    parts, _ = nnls(chosen, (values - 1) * weights)
-    # The first draft adds 1 at most.
+    wanted = (values - 1) * weights
+    parts, _ = nnls(chosen, wanted)
+    # The first draft adds 1 at most: where it would add more, the parts sum to 1, by a row of large weight.
+    if parts.sum() > 1:
+        heavy = HEAVY * float(weights.max())
+        parts, _ = nnls(np.vstack([chosen, np.full((1, len(places)), heavy)]), np.append(wanted, heavy))
     curve: Array = 1 + basis @ parts
     return np.minimum(curve, places + 1.0)
 

@@ -12,13 +12,15 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.base.results import result
 from specsim.logs.conversions import LogTau
+from specsim.logs.curves import curve_notes
 from specsim.logs.given import unlike_rate, unused_length
-from specsim.logs.measures import check_tau, implausible
+from specsim.logs.measures import check_tau, counted_run, implausible
 from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import Part, implausible_speedup, implausible_terms, joined_names, not_negative, split
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.remedies import Mend, remedies
 from specsim.speed.runs import (
+    NOISE,
     LogSpeed,
     at_one_batch,
     check_pairs,
@@ -32,8 +34,6 @@ from specsim.speed.runs import (
 )
 from specsim.speed.terms import PLAIN, STEP, Observation, in_steps, solve
 
-# Relative standard error of a time whose spread the log does not show.
-NOISE = 0.02
 # Chi-square for each time beyond the needed ones, above which the times do not lie on a line.
 MISFIT = 9.0
 
@@ -143,6 +143,7 @@ def diagnose(
     check_tau(first, tau, gamma)
     notes = [*_notes([*plain, *runs]), *pairs.left_out, _noise_note([*plain, *runs], spread)]
     notes += _doubted(pairs.by_log[1:])
+    notes += curve_notes([counted_run(run, length) for run in on], level)
     notes += [note for run in on for note in (*unused_length(run, length), *unlike_rate(run, length))]
     # Doubts: numbers that cannot be of these runs. A plain step is a cycle of one token.
     unlike_steps = [unlike_token(run, LogTau(1.0, 0.0), spread, z) for run in plain]

@@ -15,9 +15,8 @@ from specsim.logs.conversions import LogTau
 from specsim.logs.given import check_coverage, unlike_rate, unused_length
 from specsim.logs.measures import check_tau, counted_run, implausible, log_acceptance
 from specsim.logs.record import EngineLog, is_sparse, no_length, shown
-from specsim.speed.diagnosis import NOISE
 from specsim.speed.parts import implausible_speedup
-from specsim.speed.runs import check_pairs, plain_step_of, same_batch, speedup_of, sure, tau_of, unlike_token
+from specsim.speed.runs import NOISE, check_pairs, plain_step_of, same_batch, speedup_of, sure, tau_of, unlike_token
 
 # Normal quantile with which numbers that cannot be are told from noise.
 QUANTILE = 1.96

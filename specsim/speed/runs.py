@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 from specsim.base import check
 from specsim.latency import Timing
 from specsim.logs.conversions import LogTau
 from specsim.logs.measures import log_tau
-from specsim.logs.record import DENSE, EngineLog, shown
+from specsim.logs.record import DENSE, EngineLog, per_step, shown
 from specsim.speed.parts import OTHER_RUN, implausible_speedup
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.terms import Observation
+
+# Relative standard error of a time whose spread the log does not show.
+NOISE = 0.02
 
 
 def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
@@ -232,6 +236,14 @@ def unlike_token(run: EngineLog, tau: LogTau | None, noise: float, z: float) -> 
         f"a cycle of {1e3 * cycle.value:.3g} ms that emits {tau.value:.2f} tokens takes {1e3 * expected:.3g} ms for "
         f"each, and a token is timed at {1e3 * token.value:.3g} ms; {OTHER_RUN}"
     )
+
+
+def timed_notes(run: EngineLog, length: int | None, level: float) -> list[str]:
+    """Return a sentence if counted tau is not the one that the times of a token and of a cycle tell, [] if it is."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    steps = per_step(run)
+    words = unlike_token(steps, tau_of(steps, length), NOISE, z)
+    return [f"implausible: {words}"] if words else []
 
 
 def speedup_of(

@@ -26,6 +26,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ from scipy.optimize import nnls
 from table_tails import TRACES
 
 from specsim.lengths.request_estimates import tau_of_requests
-from specsim.lengths.request_mixture import request_mixture
+from specsim.lengths.request_mixture import RequestMixture, request_mixture
 from specsim.lengths.request_record import AcceptanceRecord, at_length, position_counts
 from specsim.logs import traces
 
@@ -119,9 +120,15 @@ def by_places(rates: Any, length: int) -> float:
     return tau_of_kinds(shares, 1 + powers.sum(axis=0), 1 + powers[:length].sum(axis=0))
 
 
+@cache
+def kinds_of(record: AcceptanceRecord) -> RequestMixture:
+    """Return the kinds of requests of a record."""
+    return request_mixture(record)
+
+
 def by_requests(record: AcceptanceRecord, length: int) -> float:
     """Return tau at a length from the kinds of requests of a record."""
-    mixture = request_mixture(record)
+    mixture = kinds_of(record)
     return tau_of_kinds(
         mixture.block_weights, mixture.taus, 1 + np.cumprod(mixture.hazards, axis=1)[:, :length].sum(axis=1)
     )
@@ -176,7 +183,9 @@ def of_trace(path: Path) -> list[dict[str, Any]]:
             if request.reach
         )
     )
-    longest = at_length(whole, LONGEST)
+    walked = at_length(whole, LONGEST)
+    # The fit reads blocks alone.
+    longest = AcceptanceRecord(tuple(request._replace(reach=()) for request in walked.requests))
     rows = []
     for length in range(1, LONGEST):
         measured = tau_of_requests(at_length(whole, length)).value

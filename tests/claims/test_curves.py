@@ -19,9 +19,13 @@ def test_the_shipped_curves_are_audited() -> None:
     assert mtp.explained
     assert audits["glm5.2_mtp, thinking on"].faults == ()
     assert list(dspark.nearest) == sorted(dspark.nearest)
+    assert dspark.violations() == {"falls": 2, "adds more and more": 0, "leaves [1, gamma + 1]": 0}
+    # Every sentence belongs to one law.
+    assert all(sum(audit.violations().values()) == len(audit.faults) for audit in audits.values())
 
 
 def test_validate_says_each_violation_in_a_sentence() -> None:
     said = CliRunner().invoke(app, ["validate"]).output
     assert "112 published acceptance lengths, 14 curves: 10 contradict a law of acceptance, 1 of them beyond" in said
-    assert audit_lines(audited_curves())[1].split(":")[0] in said
+    assert "curves by what they do: falls 5, adds more and more 8, leaves [1, gamma + 1] 0" in said
+    assert audit_lines(audited_curves())[2].split(":")[0] in said

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specsim import block_efficiency
-from specsim.lengths.tau_curve import concave_curve, curve_faults
+from specsim import block_efficiency, concave_curve, curve_faults
 
 
 @given(st.floats(0.05, 0.95))
@@ -29,6 +28,20 @@ def test_each_law_convicts_in_a_sentence() -> None:
     assert grows.startswith("a draft adds 0.3 up to 1 and 0.4 behind")
     # Lengths that are apart: by draft, not by entry.
     assert curve_faults([1, 4], [1.8, 2.9]) == []
+
+
+def test_no_lossless_rule_accepts_more_than_the_overlaps() -> None:
+    assert curve_faults([1, 2], [1.7, 2.3], overlaps=[0.7, 0.6]) == []
+    (above,) = curve_faults([1, 2], [1.7, 2.4], overlaps=[0.7, 0.6])
+    assert above.startswith("tau is 2.4 at 2 drafts, and the laws of target and draft allow 2.3 (1 + sum of 1 - TV)")
+    assert curve_faults([2], [2.4], [0.06], overlaps=[0.7, 0.6]) == []
+    with pytest.raises(ValueError, match="expected one for each of 2 drafts"):
+        curve_faults([2], [2.4], overlaps=[0.7])
+
+
+def test_the_first_draft_adds_one_at_most() -> None:
+    """min (2 - 2.6)^2 + (2 + d - 2.5)^2: the second draft adds 0.5 behind a first one that adds 1."""
+    assert concave_curve([1, 2], [2.6, 2.5]) == pytest.approx([2.0, 2.5], abs=1e-6)
 
 
 def test_errors_and_rounding_excuse_what_they_explain() -> None:

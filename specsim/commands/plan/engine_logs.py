@@ -16,9 +16,8 @@ from specsim.latency.times.record import Place
 from specsim.lengths.acceptance_record import Acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import EngineLog, shown
-from specsim.speed.diagnosis import NOISE
 from specsim.speed.log_costs import LogCosts, log_costs
-from specsim.speed.runs import plain_step_of
+from specsim.speed.runs import NOISE, plain_step_of
 
 # What logs with speculation say: how drafts are accepted, and what a whole cycle costs.
 OF_LOGS = (
