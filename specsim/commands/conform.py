@@ -38,6 +38,7 @@ def conform(options: Conform) -> None:
 
     Status 0: it passed. 1: it is convicted. 2: undecided, broken, vacuous or not available. 3: bad input.
     With --check, 0: the certificate is of what is installed, and it passed; 1: convicted; 2: it is of something else.
+    With --config, 0: lossless; 1: lossy; 2: undecided.
     """
     from specsim.conform import report
     from specsim.report.forms import page
@@ -45,6 +46,11 @@ def conform(options: Conform) -> None:
     # A list of adapters, or the check of a certificate.
     form = form_of(options)
     _check_outputs(options)
+    if options.config is not None:
+        _judge_config(options, options.config, form)
+        return
+    if options.rows is not None:
+        raise ValueError("--rows is of --config, which is not given")
     if options.as_list:
         _print_list(form)
         return
@@ -75,6 +81,20 @@ def conform(options: Conform) -> None:
         raise typer.Exit(1 if 1 in statuses else UNDECIDED)
 
 
+def _judge_config(options: Conform, path: Path, form: Form) -> None:
+    """Judge a configuration alone; exit with the status of its verdict."""
+    from specsim.commands.conform_config import print_config
+
+    others: dict[str, Any] = {"a subject": options.source, "--counts": options.counts, "--check": options.check}
+    others |= {"--list": options.as_list or None, "--subject": options.subject, "--property": options.only or None}
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"--config judges a file of options; it goes without {name}")
+    status = print_config(path, options.rows, form)
+    if status:
+        raise typer.Exit(status)
+
+
 def _check_outputs(options: Conform) -> None:
     """Raise ValueError, before any work, for an output file that cannot be written or that this run would not write."""
     from specsim.base.files import check_writable
@@ -86,6 +106,8 @@ def _check_outputs(options: Conform) -> None:
             continue
         if options.as_list or options.check is not None:
             raise ValueError(f"--{name} is of a judgement; --list and --check judge nothing")
+        if options.config is not None:
+            raise ValueError(f"--{name} is of a judgement of code; --config reads options")
         if name == "certificate" and options.counts is not None:
             raise ValueError("--certificate is of code; --counts judges a log")
         check_writable(path, ending)

@@ -14,6 +14,7 @@ EXAMPLES = examples(
     "specsim conform rejection",
     "specsim conform my_rule.py --property marginal",
     "specsim conform my_rule.py --subject my_rule --certificate held.json",
+    "specsim conform --config speculative.json",
     "specsim conform --list",
 )
 SOURCE_HELP = "Name of an adapter, an exhibit or a rule, or the path of a file."
@@ -25,6 +26,8 @@ SUBJECT_HELP = "Judge this subject alone: its name, or an unambiguous part."
 HTML_HELP = "Write the report to this file, as a page that needs no other."
 BADGE_HELP = "Write the outcome to this file as JSON of a badge (shields.io's endpoint)."
 CHECK_HELP = "Is the subject the one of this certificate, and did all --property pass?"
+CONFIG_HELP = "An engine's speculative configuration (vLLM, SGLang, TensorRT-LLM, speculators): lossless or lossy?"
+ROWS_HELP = "With --config: safetensors with p and q, on which a lossy one is priced; by default reference rows."
 COUNTS_HELP = "A log in order of time, a JSON object a block: p, q (probabilities of the drafted tokens), kept."
 
 
@@ -42,6 +45,8 @@ class Conform(NamedTuple):
     ] = None
     false_alarm: Annotated[float, typer.Option(help="Probability of convicting a correct subject.")] = 1e-6
     counts: Annotated[Path | None, typer.Option(help=COUNTS_HELP)] = None
+    config: Annotated[Path | None, typer.Option(help=CONFIG_HELP)] = None
+    rows: Annotated[Path | None, typer.Option(help=ROWS_HELP)] = None
     html: Annotated[Path | None, typer.Option(help=HTML_HELP, rich_help_panel=OUTPUT)] = None
     junit: Annotated[
         Path | None, typer.Option(help="Write the verdicts to this file as JUnit XML, for CI.", rich_help_panel=OUTPUT)

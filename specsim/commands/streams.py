@@ -15,7 +15,7 @@ STANDARD_INPUT = Path("/dev/stdin")
 DASH = "-"
 # Names of options and arguments that are files to read, and files to write.
 READ_LOGS = {"against", "costs", "counts", "draft_costs", "file", "hazards", "histogram", "log", "off", "on", "rows"}
-READ = frozenset({"check", "comparison", "prompts", "record", "records", "study", "text", *READ_LOGS})
+READ = frozenset({"check", "comparison", "config", "prompts", "record", "records", "study", "text", *READ_LOGS})
 WRITTEN = frozenset(("badge", "certificate", "html", "junit", "out", "plot"))
 # Command and option that standard output cannot replace, with the reason and the remedy.
 PICTURE_BESIDE = "its picture is written beside it, and it can be carried on; --json prints the record"

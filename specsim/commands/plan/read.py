@@ -130,6 +130,28 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
     the mean over positions.
     """
     tensors = _tensors(path)
+    p, q, source = _laws(tensors, path, masked_draft)
+    # With tokens acceptance is that along the texts.
+    if "tokens" not in tensors:
+        return from_rows(p, q, source=source)
+    y = check.tokens(tensors["tokens"], f"{path.name}: tokens", p.shape[1])
+    lengths = np.asarray(tensors.get("lengths", [len(p)]))
+    if lengths.dtype.kind not in "iu":
+        raise ValueError(f"{path.name}: lengths has type {lengths.dtype}; give whole numbers of tokens")
+    if y.shape != p.shape[:1] or lengths.sum() != len(p) or (lengths < 1).any():
+        raise ValueError(
+            f"{path.name}: {len(p)} rows, {len(y)} tokens, lengths that sum to {lengths.sum()}; they differ"
+        )
+    return from_rows(p, q, y, lengths.tolist(), source=source)
+
+
+def read_laws(path: Path) -> tuple[Any, Any, str]:
+    """Read laws p and q (n, V), under a mask of both if the file has one, and the words for where they are from."""
+    return _laws(_tensors(path), path, masked_draft=True)
+
+
+def _laws(tensors: dict[str, Any], path: Path, masked_draft: bool) -> tuple[Any, Any, str]:
+    """Return the laws of `read_rows` in float64, and where they are from."""
     missing = [name for name in ("p", "q") if name not in tensors]
     if missing:
         raise ValueError(
@@ -153,18 +175,7 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
         source += " under its mask" if masked_draft else " under its mask, which the draft does not see"
     elif not masked_draft:
         raise ValueError(f"{path.name} has no tensor mask; --unmasked-draft says that the draft does not see it")
-    # With tokens acceptance is that along the texts.
-    if "tokens" not in tensors:
-        return from_rows(p, q, source=source)
-    y = check.tokens(tensors["tokens"], f"{path.name}: tokens", p.shape[1])
-    lengths = np.asarray(tensors.get("lengths", [len(p)]))
-    if lengths.dtype.kind not in "iu":
-        raise ValueError(f"{path.name}: lengths has type {lengths.dtype}; give whole numbers of tokens")
-    if y.shape != p.shape[:1] or lengths.sum() != len(p) or (lengths < 1).any():
-        raise ValueError(
-            f"{path.name}: {len(p)} rows, {len(y)} tokens, lengths that sum to {lengths.sum()}; they differ"
-        )
-    return from_rows(p, q, y, lengths.tolist(), source=source)
+    return p, q, source
 
 
 def _tensors(path: Path) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""What a lossy configuration costs and gains, on rows of a target and its draft."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import discover
+from specsim.base.arrays import one_hot, overlap
+from specsim.conform.configs.record import Law
+from specsim.types import Array
+
+REFERENCE = Path(__file__).with_name("reference_rows.npz")
+REFERENCE_WORDS = "the reference rows: 128 of the bundled pair, each on its likeliest tokens, temperature 1"
+
+
+class Price(NamedTuple):
+    """Means over rows."""
+
+    # Where the rows are from, and how many there are.
+    source: str
+    rows: int
+    # Probability that a draft is accepted, with the configuration and without what is lossy in it.
+    acceptance: float
+    acceptance_lossless: float
+    # Total variation distance of a token's law from what it is compared with.
+    total_variation: float
+    against: str
+    draft: str
+
+
+def price(law: Law, p: Array, q: Array, source: str) -> Price | None:
+    """Return the price of a law on rows p and q (..., V) in float64; None if it is of no step rule."""
+    if law.rule not in discover.names("step"):
+        return None
+    words = "its likeliest token" if law.draft == "greedy" else "a draw from its law"
+    if law.draft == "greedy":
+        q = one_hot(np.argmax(q, axis=-1), q)
+    plan = discover.find("step", law.rule).prepare(p, q, 1, **law.params)
+    rule = discover.find("step", law.rule)
+    acceptance = rule.acceptance(plan)
+    if law.against == "greedy":
+        # Against the likeliest token the distance is the acceptance that is gained (T50).
+        lossless = overlap(one_hot(np.argmax(p, axis=-1), p), q)
+        distance, against = acceptance - lossless, "the target's likeliest token"
+    else:
+        lossless, distance, against = overlap(p, q), rule.bias(plan), "the target's law at these rows"
+    kept, before, far = (float(np.mean(values)) for values in (acceptance, lossless, distance))
+    return Price(source, int(np.prod(p.shape[:-1])), kept, before, far, against, words)
+
+
+def reference_rows() -> tuple[Array, Array]:
+    """Return p and q (texts, tokens, V) of the reference rows."""
+    with np.load(REFERENCE) as held:
+        found: Any = (held[name].astype(np.float64) for name in ("p", "q"))
+        p, q = (w / w.sum(axis=-1, keepdims=True) for w in found)
+    return p, q

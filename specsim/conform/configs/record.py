@@ -1,0 +1,75 @@
+"""What a configuration says, field by field, and the verdict that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+Effect = Literal["lossy", "unknown", "note"]
+Outcome = Literal["lossless", "lossy", "undecided"]
+
+
+class Field(NamedTuple):
+    """A field that bears on the verdict."""
+
+    name: str
+    value: Any
+    # "lossy": it changes the law of the output. "unknown": not known here, so nothing is promised.
+    # "note": it does not change the law, but a reader would ask.
+    effect: Effect
+    reason: str
+
+
+class Law(NamedTuple):
+    """The rule of specsim that is what the fields switch on, for the price."""
+
+    rule: str
+    params: Mapping[str, Any]
+    # The draft's likeliest token, or a draw from its law.
+    draft: Literal["greedy", "sampled"]
+    # What the output is compared with: the target's law, or its likeliest token.
+    against: Literal["sampling", "greedy"]
+    # Drafts of a block, for a rule that looks at several.
+    gamma: int = 1
+
+
+class Config(NamedTuple):
+    """An engine's speculative configuration."""
+
+    engine: str
+    fields: tuple[Field, ...]
+    law: Law | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Lossy by any field that is; else undecided by any that is not known; else lossless."""
+        effects = {field.effect for field in self.fields}
+        if "lossy" in effects:
+            return "lossy"
+        return "undecided" if "unknown" in effects else "lossless"
+
+
+def unknown_fields(names: Mapping[str, Any], known: frozenset[str], engine: str) -> list[Field]:
+    """Return the fields whose names the engine's file here does not know."""
+    reason = f"no field of {engine} that is known here: whether it changes the output is not decided"
+    return [Field(name, value, "unknown", reason) for name, value in names.items() if name not in known]
+
+
+def number(content: Mapping[str, Any], name: str, default: float, place: str) -> float:
+    """Return a field as a number, `default` where it is absent or null; ValueError for anything else."""
+    value = content.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{place}: {name} must be a number, got {value!r:.60}")
+    return float(value)
+
+
+def flag(content: Mapping[str, Any], name: str, default: bool, place: str) -> bool:
+    """Return a field as true or false, `default` where it is absent or null; ValueError for anything else."""
+    value = content.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise ValueError(f"{place}: {name} must be true or false, got {value!r:.60}")
+    return value

@@ -1,0 +1,81 @@
+"""SGLang: the arguments of its server, on a command line or as the fields of a file.
+
+Fields are those of python/sglang/srt/server_args.py (stored version of 2026); what they do is as in
+120affb, sgl-kernel/csrc/speculative/speculative_sampling.cuh, and 0c23aa8, reject_sampling.py.
+"""
+
+from __future__ import annotations
+
+from specsim.conform.configs.reading import Content
+from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields
+
+NAME = "SGLang"
+SINGLE, ACC = "speculative_accept_threshold_single", "speculative_accept_threshold_acc"
+REJECTION = "speculative_use_rejection_sampling"
+# Fields about where drafts come from, how many there are, and what runs where.
+_NEUTRAL = (
+    "speculative_algorithm speculative_draft_model_path speculative_draft_model speculative_draft_model_revision "
+    "speculative_draft_load_format speculative_num_steps speculative_eagle_topk speculative_num_draft_tokens "
+    "speculative_dflash_block_size speculative_dspark_block_size speculative_dspark_sps_table_path "
+    "speculative_dspark_confidence_sts_path speculative_dspark_align_verify_tokens_to_graph_tier "
+    "speculative_token_map speculative_attention_mode speculative_draft_attention_backend "
+    "speculative_dsa_topk_backend speculative_draft_kv_cache_dtype speculative_draft_window_size "
+    "speculative_moe_runner_backend speculative_moe_a2a_backend speculative_draft_model_quantization "
+    "speculative_skip_dp_mlp_sync speculative_adaptive speculative_adaptive_config"
+)
+NEUTRAL = frozenset(_NEUTRAL.split())
+# Fields of drafters that look tokens up begin with these.
+LOOKING_UP = ("speculative_ngram_", "speculative_lookahead_")
+SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
+
+
+def is_written_for(content: Content) -> bool:
+    """True if a field is one of SGLang's about speculation."""
+    return bool((NEUTRAL | {SINGLE, ACC, SIMULATED}) & set(content))
+
+
+def judged(content: Content, place: str) -> Config:
+    """Return what the fields switch on; fields about other things than speculation are passed over."""
+    told = {name: value for name, value in content.items() if name.startswith("speculative_")}
+    asked = {name: value for name, value in told.items() if not name.startswith(LOOKING_UP)}
+    fields = unknown_fields(asked, NEUTRAL | {SINGLE, ACC, REJECTION}, NAME)
+    if number(content, SIMULATED, -1, place) > 0:
+        reason = "accepts drafts at a set rate, whatever they are: for benchmarks only"
+        fields.append(Field(SIMULATED, content[SIMULATED], "lossy", reason))
+    thresholds = {name: number(told, name, 1.0, place) for name in (SINGLE, ACC)}
+    # What does not read the thresholds.
+    if told.get("speculative_algorithm") is None:
+        return Config(NAME, (*fields, *_idle(told, "speculative_algorithm is not given: there are no drafts")))
+    if flag(told, REJECTION, False, place):
+        reason = f"not read: with {REJECTION} drafts are tested against p/q by another kernel"
+        return Config(NAME, (*fields, *_idle(told, reason)))
+    fields += _judged_thresholds(thresholds)
+    is_priced = any(field.name in thresholds and field.effect == "lossy" for field in fields)
+    law = None
+    if is_priced and thresholds[ACC] <= 1:
+        params = {
+            "threshold_single": min(1.0, max(0.0, thresholds[SINGLE])),
+            "threshold_acc": max(0.0, thresholds[ACC]),
+        }
+        law = Law("accept_threshold", params, "greedy", "sampling")
+    return Config(NAME, tuple(fields), law)
+
+
+def _judged_thresholds(thresholds: dict[str, float]) -> list[Field]:
+    """Each threshold that is not 1, its default, at which both are lossless (T51)."""
+    found = []
+    if thresholds[SINGLE] < 1:
+        reason = "a draft of at least this target probability is always accepted (at temperatures above 0; T51)"
+        found.append(Field(SINGLE, thresholds[SINGLE], "lossy", reason))
+    elif thresholds[SINGLE] > 1:
+        found.append(Field(SINGLE, thresholds[SINGLE], "note", "no probability is as large: it never acts"))
+    if thresholds[ACC] != 1:
+        more = "more" if thresholds[ACC] < 1 else "less"
+        reason = f"a draft is accepted with {more} than its target probability (at temperatures above 0; T51)"
+        found.append(Field(ACC, thresholds[ACC], "lossy", reason))
+    return found
+
+
+def _idle(told: Content, reason: str) -> list[Field]:
+    """Thresholds that nothing reads."""
+    return [Field(name, told[name], "note", reason) for name in (SINGLE, ACC) if name in told]

@@ -1,0 +1,85 @@
+"""TensorRT-LLM: `speculative_config` of its YAML file, with its `decoding_type`.
+
+Fields are those of tensorrt_llm/llmapi/llm_args.py as documented for 1.3 and 1.4; what relaxed
+acceptance does is as in 3585984, cpp/tensorrt_llm/kernels/speculativeDecoding/mtpKernels.cu.
+"""
+
+from __future__ import annotations
+
+from specsim.conform.configs.reading import Content, nested
+from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields
+
+NAME = "TensorRT-LLM"
+RELAXED = "use_relaxed_acceptance_for_thinking"
+# Fields about where drafts come from, how many there are, and what runs where. Rejection sampling
+# and exact match, between which `use_rejection_sampling` chooses, are both lossless.
+_NEUTRAL = (
+    "decoding_type max_draft_len max_total_draft_tokens speculative_model speculative_model_dir moe_backend "
+    "moe_tactic max_concurrency draft_len_schedule load_format acceptance_rate_window_size acceptance_rate_threshold "
+    "acceptance_window acceptance_length_threshold use_rejection_sampling allow_advanced_sampling enable_penalty "
+    "use_mtp_vanilla use_dynamic_tree dynamic_tree_max_topK draft_lm_head_dtype draft_moe_dtype sa_config "
+    "num_nextn_predict_layers num_nextn_predict_layers_from_model_config begin_thinking_phase_token "
+    "end_thinking_phase_token BEGIN_THINKING_PHASE_TOKEN END_THINKING_PHASE_TOKEN mtp_eagle_one_model eagle_choices "
+    "num_eagle_layers max_non_leaves_per_layer eagle3_one_model eagle3_layers_to_capture eagle3_model_arch "
+    "max_window_size max_ngram_size max_verification_set_size max_matching_ngram_size is_keep_all is_use_oldest "
+    "is_public_pool pytorch_weights_path prompt_lookup_num_tokens enable_global_pool global_pool_size"
+)
+NEUTRAL = frozenset(_NEUTRAL.split())
+VERIFYING = frozenset(
+    [RELAXED, "relaxed_topk", "relaxed_delta", "greedy_sampling", "posterior_threshold", "advanced_sampling_mode"]
+)
+# Ways to draft whose verification is the common one.
+DECODING_TYPES = ("MTP", "Eagle", "Eagle3", "NGram", "DraftTarget", "Draft_Target", "PARD", "SA", "AUTO", "DFlash")
+
+
+def is_written_for(content: Content) -> bool:
+    """True if a decoding_type is given, alone or inside of a speculative_config."""
+    inner = content.get("speculative_config")
+    return "decoding_type" in (inner if isinstance(inner, dict) else content)
+
+
+def judged(content: Content, place: str) -> Config:
+    """Return what the fields switch on."""
+    told = nested(content.get("speculative_config", content), f"{place}: speculative_config")
+    fields = unknown_fields(told, NEUTRAL | VERIFYING, NAME)
+    if told.get("decoding_type") not in DECODING_TYPES:
+        reason = f"how it verifies is not known here; known: {', '.join(DECODING_TYPES)}"
+        fields.append(Field("decoding_type", told.get("decoding_type"), "unknown", reason))
+    if told.get("advanced_sampling_mode") not in (None, "FULL", "full"):
+        reason = "which filters of a request are applied is then not known here"
+        fields.append(Field("advanced_sampling_mode", told["advanced_sampling_mode"], "unknown", reason))
+    relaxed = _relaxed(told, place)
+    fields += [*relaxed, *_typical(told, place)]
+    law = None
+    if any(field.effect == "lossy" for field in relaxed):
+        topk, delta = int(number(told, "relaxed_topk", 1, place)), number(told, "relaxed_delta", 0.0, place)
+        law = Law("relaxed", {"relaxed_topk": topk, "relaxed_delta": delta}, "greedy", "greedy")
+    return Config(NAME, tuple(fields), law)
+
+
+def _relaxed(told: Content, place: str) -> list[Field]:
+    """Relaxed acceptance, and its parameters where it is off."""
+    topk, delta = number(told, "relaxed_topk", 1, place), number(told, "relaxed_delta", 0.0, place)
+    if not flag(told, RELAXED, False, place):
+        names = [name for name in ("relaxed_topk", "relaxed_delta") if name in told]
+        return [Field(name, told[name], "note", f"not read: {RELAXED} is not true") for name in names]
+    if topk <= 1:
+        return [Field("relaxed_topk", topk, "note", "the likeliest token alone passes: verification is strict")]
+    if delta <= 0:
+        reason = "only tokens that tie with the likeliest pass: verification is strict but for ties"
+        return [Field("relaxed_delta", delta, "note", reason)]
+    reason = (
+        f"while the model thinks, a draft passes among the {topk:g} likeliest tokens, within {delta:g} of the best "
+        "probability (T50)"
+    )
+    return [Field(RELAXED, True, "lossy", reason)]
+
+
+def _typical(told: Content, place: str) -> list[Field]:
+    """Typical acceptance of the Eagle decoder, and its threshold where it is off."""
+    if not flag(told, "greedy_sampling", True, place):
+        reason = "drafts are accepted by typical acceptance, whatever the draft's law was (T27)"
+        return [Field("greedy_sampling", False, "lossy", reason)]
+    if told.get("posterior_threshold") is None:
+        return []
+    return [Field("posterior_threshold", told["posterior_threshold"], "note", "not read: greedy_sampling is not false")]

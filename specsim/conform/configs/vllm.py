@@ -1,0 +1,116 @@
+"""vLLM: `speculative_config`, as JSON, in a YAML file of `vllm serve`, or on its command line.
+
+Fields are those of vllm/config/speculative.py at f19b16d, of the documentation up to September 2026
+(docs/features/speculative_decoding, FLy as in 1719fb1), and of versions before 1.0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from specsim.conform.configs.reading import Content, nested
+from specsim.conform.configs.record import Config, Field, Law, number, unknown_fields
+
+NAME = "vLLM"
+# Fields about where drafts come from, how many there are, and what runs where: verification is the
+# same whatever they say.
+_NEUTRAL = (
+    "enforce_eager num_speculative_tokens model method draft_tensor_parallel_size tensor_parallel_size quantization "
+    "max_model_len revision code_revision disable_by_batch_size disable_padded_drafter_batch prompt_lookup_max "
+    "prompt_lookup_min speculative_token_tree parallel_drafting suffix_decoding_max_tree_depth "
+    "suffix_decoding_max_cached_requests suffix_decoding_max_spec_factor suffix_decoding_min_token_prob "
+    "draft_load_config draft_sample_method use_local_argmax_reduction attention_backend moe_backend kv_cache_dtype "
+    "enable_adaptive_verification disable_logprobs disable_log_stats disable_mqa_scorer ngram_prompt_lookup_max "
+    "ngram_prompt_lookup_min use_heterogeneous_vocab"
+)
+NEUTRAL = frozenset(_NEUTRAL.split())
+# Fields that say how drafts are verified.
+_VERIFYING = (
+    "rejection_sample_method synthetic_acceptance_rates synthetic_acceptance_length fly_window_size "
+    "fly_entropy_threshold fly_entropy_top_k acceptance_method posterior_threshold posterior_alpha"
+)
+VERIFYING = frozenset(_VERIFYING.split())
+LOSSLESS_METHODS = ("standard", "block", "strict", "probabilistic")
+FLY = (
+    "keeps a refused draft where the target's entropy is high and the drafts after it pass: the law of the output is "
+    "another one (T52)"
+)
+SYNTHETIC = "accepts drafts at a set rate, whatever they are: for benchmarks only"
+TYPICAL = "accepts a draft that is likely enough, whatever the draft's law was; a refused one becomes the argmax"
+
+
+def is_written_for(content: Content) -> bool:
+    """True for a speculative_config that is not TensorRT-LLM's, alone or inside of a file."""
+    inner = content.get("speculative_config", content.get("sc"))
+    if inner is not None:
+        return not (isinstance(inner, dict) and "decoding_type" in inner)
+    return bool({"num_speculative_tokens", "method", "rejection_sample_method"} & set(content))
+
+
+def judged(content: Content, place: str) -> Config:
+    """Return what the fields switch on."""
+    inner = content.get("speculative_config", content.get("sc", content))
+    told = nested(inner, f"{place}: speculative_config")
+    fields = unknown_fields(told, NEUTRAL | VERIFYING, NAME)
+    method = told.get("rejection_sample_method")
+    law = None
+    if method == "fly":
+        drafts = int(number(told, "num_speculative_tokens", 0, place))
+        fly = _fly(told, drafts, place)
+        fields.append(fly)
+        law = _fly_law(told, drafts, place) if fly.effect == "lossy" and drafts > 1 else None
+    elif method == "synthetic":
+        fields.append(Field("rejection_sample_method", method, "lossy", SYNTHETIC))
+    elif method is not None and method not in LOSSLESS_METHODS:
+        fields.append(Field("rejection_sample_method", method, "unknown", "no method of vLLM that is known here"))
+    fields += _idle(told, method)
+    fields += _of_old_versions(told)
+    return Config(NAME, tuple(fields), law)
+
+
+def _fly(told: Content, drafts: int, place: str) -> Field:
+    """FLy, which never acts if its threshold is above every entropy."""
+    threshold, top_k = number(told, "fly_entropy_threshold", 0.3, place), number(told, "fly_entropy_top_k", 3, place)
+    # The largest sum of -p log p of k probabilities: each 1/e, or 1/k if these would exceed 1.
+    most = top_k / math.e if top_k <= math.e else math.log(top_k)
+    if threshold > most:
+        reason = f"no entropy of {top_k:g} probabilities reaches {threshold:g}: FLy never acts"
+        return Field("fly_entropy_threshold", threshold, "note", reason)
+    if drafts == 1:
+        return Field("num_speculative_tokens", drafts, "note", "FLy needs two drafts or more: vLLM refuses this")
+    return Field("rejection_sample_method", "fly", "lossy", FLY)
+
+
+def _fly_law(told: Content, drafts: int, place: str) -> Law:
+    """FLy's parameters, with vLLM's defaults."""
+    params: dict[str, Any] = {
+        "fly_window_size": int(number(told, "fly_window_size", min(6, drafts - 1), place)),
+        "fly_entropy_threshold": number(told, "fly_entropy_threshold", 0.3, place),
+        "fly_entropy_top_k": int(number(told, "fly_entropy_top_k", 3, place)),
+    }
+    is_sampled = told.get("draft_sample_method") == "probabilistic"
+    return Law("fly", params, "sampled" if is_sampled else "greedy", "sampling", drafts)
+
+
+def _idle(told: Content, method: Any) -> list[Field]:
+    """Fields of a method that is not chosen."""
+    found = []
+    for prefix in ("fly", "synthetic"):
+        if method != prefix:
+            reason = f"not read: rejection_sample_method is not {prefix}"
+            found += [Field(name, told[name], "note", reason) for name in sorted(told) if name.startswith(f"{prefix}_")]
+    return found
+
+
+def _of_old_versions(told: Content) -> list[Field]:
+    """The acceptance method of versions before 1.0."""
+    method = told.get("acceptance_method")
+    if method == "typical_acceptance_sampler":
+        return [Field("acceptance_method", method, "lossy", TYPICAL)]
+    if method not in (None, "rejection_sampler"):
+        return [Field("acceptance_method", method, "unknown", "no method of vLLM that is known here")]
+    reason = "not read: acceptance_method is not typical_acceptance_sampler"
+    return [
+        Field(name, told[name], "note", reason) for name in ("posterior_threshold", "posterior_alpha") if name in told
+    ]
