@@ -60,21 +60,22 @@ def check(options: Check) -> None:
     module = discover.with_params(module, parsed_params(module, options.param or []))
     module = with_step(module, family, options.step, parsed_step_params(options.step, options.step_param or []))
     # Run the checks. Each is shown as it ends, as some take a minute.
-    done = []
+    all_findings = []
     for finding in findings(module, family):
-        done.append(finding)
+        all_findings.append(finding)
         if form == "text":
             typer.echo(f"{finding.outcome}  {finding.check}  {finding.detail}".rstrip())
     # The verdict.
-    count = {outcome: sum(finding.outcome == outcome for finding in done) for outcome in ("pass", "FAIL", "skipped")}
+    outcomes = [finding.outcome for finding in all_findings]
+    count = {outcome: outcomes.count(outcome) for outcome in ("pass", "FAIL", "skipped")}
     if form == "json":
-        fields = {"findings": [finding._asdict() for finding in done], "reach": reach(module, family)}
+        fields = {"findings": [finding._asdict() for finding in all_findings], "reach": reach(module, family)}
         typer.echo(json_answer("specsim/check", fields))
     else:
         tried = f"no difference found in what was tried: {reach(module, family)}"
         verdict = "this rule differs from what it states" if count["FAIL"] else tried
         words = f"{count['pass']} passed, {count['FAIL']} failed, {count['skipped']} skipped: {verdict}"
-        table = [["check", "outcome", "detail"], *map(list, done)]
+        table = [["check", "outcome", "detail"], *map(list, all_findings)]
         typer.echo(page([words] if form == "text" else [table, "", words], form))
     if count["FAIL"]:
         raise typer.Exit(1)

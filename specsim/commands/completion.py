@@ -13,15 +13,17 @@ def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     """
 
     def complete(incomplete: str) -> list[str]:
+        """Return the names that begin with the letters typed so far."""
         return sorted(name for name in names() if name.startswith(incomplete))
 
     return complete
 
 
 def _rules(*families: str) -> Callable[[], list[str]]:
-    """A function that lists the rules of some families."""
+    """Return a function that lists the rules of some families."""
 
     def names() -> list[str]:
+        """Return the names of the rules, imported only when they are asked for."""
         from specsim import discover
 
         return [name for family in families for name in discover.names(family)]
@@ -30,9 +32,10 @@ def _rules(*families: str) -> Callable[[], list[str]]:
 
 
 def _table(name: str) -> Callable[[], list[str]]:
-    """A function that lists the names of a shipped table."""
+    """Return a function that lists the names of a shipped table."""
 
     def names() -> list[str]:
+        """Return the names of the table's rows, in small letters."""
         from specsim.latency import tables
 
         # Names with a space or a slash cannot be typed as one word.
@@ -42,21 +45,21 @@ def _table(name: str) -> Callable[[], list[str]]:
 
 
 def _dtypes() -> Iterable[str]:
-    """The number types of products."""
+    """Return the number types of products."""
     from specsim.latency.kernels import BYTES
 
     return BYTES
 
 
 def _weights() -> Iterable[str]:
-    """The types of stored weights."""
+    """Return the types of stored weights."""
     from specsim.latency.weights import TYPES
 
     return TYPES
 
 
 def _subjects() -> list[str]:
-    """The subjects of `specsim conform`."""
+    """Return the subjects of `specsim conform`."""
     from specsim.conform import registry
 
     folders = (registry.ADAPTERS, registry.EXHIBITS, registry.EXONERATIONS)
@@ -64,21 +67,21 @@ def _subjects() -> list[str]:
 
 
 def _properties() -> list[str]:
-    """The properties of `specsim conform`."""
+    """Return the properties of `specsim conform`."""
     from specsim.conform import registry
 
     return registry.names("specsim.conform.properties")
 
 
 def _engines() -> tuple[str, ...]:
-    """The engines of `specsim plan --emit`."""
+    """Return the engines of `specsim plan --emit`."""
     from specsim.commands.plan.emit import ENGINES
 
     return ENGINES
 
 
 def _claims() -> list[str]:
-    """The claims of `specsim claims`."""
+    """Return the claims of `specsim claims`."""
     from specsim.claims import settled
 
     return [*settled.names(), "all"]

@@ -60,8 +60,11 @@ def sentence(diagnosis: Diagnosis) -> str:
     """Return the answer: how fast, what a cycle is made of, and whether acceptance is the cause."""
     from specsim.logs.record import shown
 
-    # Of several batches the smallest is the one explained.
-    at = f" at batch {shown(diagnosis.by_batch[0][0])}" if len(diagnosis.by_batch) > 1 else ""
+    # Of several batches the smallest, the first, is explained.
+    at = ""
+    if len(diagnosis.by_batch) > 1:
+        smallest_batch, _ = diagnosis.by_batch[0]
+        at = f" at batch {shown(smallest_batch)}"
     if diagnosis.doubts:
         return f"Not plausible ({_times(diagnosis.speedup)} as measured{at}): {'; '.join(diagnosis.doubts)}."
     opening = f"{VERDICTS[diagnosis.verdict]} ({_times(diagnosis.speedup)} as measured{at})"

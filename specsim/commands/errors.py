@@ -88,7 +88,7 @@ def fail(message: str, status: int = BAD) -> None:
 
 
 def error_line(message: str) -> str:
-    """Return an error in one line, which a terminal gets broken between words."""
+    """Return an error as one line, wrapped between words if standard error is a terminal."""
     line = f"error: {message}"
     if sys.stderr is None or not sys.stderr.isatty():
         return line
@@ -119,7 +119,7 @@ def sentence(error: BaseException) -> str:
 
 
 def _of_the_output(error: BaseException) -> bool:
-    """Return whether standard output could not be written: its errors name no file, and have these numbers."""
+    """Return whether standard output could not be written: such errors name no file, and have numbers in OUTPUT."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT
 
 
@@ -129,7 +129,7 @@ def _of_our_own(error: BaseException) -> bool:
 
 
 def _close_output() -> None:
-    """Send buffered output to the null device: Python would try to write it once more at its end."""
+    """Send buffered output to the null device, since Python tries to write the buffer once more at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def compared(
     ours: Sequence[EngineLog], theirs: Sequence[EngineLog], length: int | None, level: float, form: Any
 ) -> str:
-    """Return every run of the second log compared with one of the first."""
+    """Return what to print: each run of the second log compared with its run of the first log."""
     from specsim.base.results import as_plain
     from specsim.commands.json_form import one_or_many
     from specsim.logs.against import compare_logs, pairs_of_runs

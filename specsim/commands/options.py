@@ -65,12 +65,13 @@ class Command(TyperCommand):
         """Write arguments, then options under the heading of their panel, in the order of the record."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            entry = parameter.get_help_record(ctx)
-            if entry is None:
+            help_record = parameter.get_help_record(ctx)
+            if help_record is None:
                 continue
+            name, help_text = help_record
             is_argument = parameter.param_type_name == "argument"
             panel = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None)
-            sections.setdefault(panel or "Options", []).append((kind_of_one(entry[0]), entry[1]))
+            sections.setdefault(panel or "Options", []).append((kind_of_one(name), help_text))
         # Options without a panel, then where the output goes and in which form, and --help, come last.
         last = [(heading, sections.pop(heading, [])) for heading in ("Options", OUTPUT)]
         for heading, entries in [*sections.items(), *last]:
@@ -80,7 +81,7 @@ class Command(TyperCommand):
 
 
 def kind_of_one(name: str) -> str:
-    """Return the name of a parameter with the kind of one value, where it may be given several times.
+    """Return a parameter's help name with the kind of one value where it takes a list.
 
     >>> kind_of_one("--param <list[str]>"), kind_of_one("RECORDS <list[Path]>")
     ('--param <str>', 'RECORDS <path>')
@@ -116,7 +117,7 @@ class Group(TyperGroup):
             raise
 
 
-# Names that options had, by the command and the name; the present one is said.
+# Former names of options: (command, former name) -> present name, which the error message gives.
 FORMER = {
     ("log", "--hazards"): "--out",
     ("log", "--length"): "--gamma",
@@ -136,12 +137,13 @@ def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
         return
     # What the library writes as sentences becomes one line.
     words = re.sub(r"\. Did you mean (.*\?)$", r"; did you mean \1", message().rstrip("."))
-    # An unknown option has near ones, and may have been one before.
-    name, near = getattr(error, "option_name", ""), list(getattr(error, "possibilities", None) or ())
-    former = FORMER.get((program.rpartition(" ")[2], name))
-    near = near if former is None else [former]
-    if near:
-        fail(f"no such option: {name}; did you mean {' or '.join(near)}? `{program} -h` lists what there is", status)
+    # Of an unknown option: its present name if it was renamed, else names like it.
+    name, similar = getattr(error, "option_name", ""), list(getattr(error, "possibilities", None) or ())
+    command = program.split(" ")[-1]
+    if (command, name) in FORMER:
+        similar = [FORMER[command, name]]
+    if similar:
+        fail(f"no such option: {name}; did you mean {' or '.join(similar)}? `{program} -h` lists what there is", status)
     # pydantic converts values for typer, and describes its errors.
     details = getattr(error.__cause__, "errors", None)
     if details is not None:
@@ -166,6 +168,7 @@ def takes(
         """Return the command with this body."""
 
         def command(**values: Any) -> None:
+            """Run the body with these values of the options."""
             body(record(**values))
 
         command.__name__, command.__doc__ = body.__name__, body.__doc__
@@ -181,7 +184,7 @@ def takes(
 
 
 def alone(name: str, is_chosen: bool, **others: object) -> None:
-    """Raise ValueError for two options that both choose the form of the output, or its place.
+    """Raise ValueError if `name` is chosen together with another option on the output's form or place.
 
     >>> alone("json", True, markdown=False)
     >>> alone("json", True, markdown=True)
@@ -212,7 +215,7 @@ Form = Literal["text", "markdown", "csv", "latex", "json"]
 
 
 def form_of(options: Any, **others: object) -> Form:
-    """Return the form that a command's options choose; ValueError for two, or for one beside `others`."""
+    """Return the form that a command's options choose; ValueError for two forms, or a form beside `others`."""
     return chosen_form(
         as_json=options.as_json,
         as_markdown=options.as_markdown,
@@ -223,7 +226,7 @@ def form_of(options: Any, **others: object) -> Form:
 
 
 def chosen_form(*, as_json: bool, as_markdown: bool, as_csv: bool, as_latex: bool, **others: object) -> Form:
-    """Return the one form that is chosen, "text" for none; ValueError for two, or for one beside `others`.
+    """Return the chosen form, "text" if none is; ValueError for two forms, or a form beside `others`.
 
     >>> chosen_form(as_json=False, as_markdown=False, as_csv=True, as_latex=False)
     'csv'

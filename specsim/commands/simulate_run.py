@@ -40,6 +40,8 @@ SUMMED = 2**16
 # Confidence level of the interval that an exact value is held against, and of the rows of a sweep.
 LEVEL = 0.99
 KINDS = ("law:1/2,.3,.2", "markov:FILE.npy", "text:FILE:ORDER", "mixture:WEIGHTS.npy:LAWS.npy", "recorded:ROWS.npy")
+# Blocks of a run that gives neither blocks nor tokens: tau to about three digits, within seconds.
+DEFAULT_BLOCKS = 100_000
 # Nodes of the largest tree.
 MAX_NODES = 4096
 
@@ -54,32 +56,38 @@ def models(target: str, draft: str) -> tuple[Automaton, Automaton]:
     texts = {name: _text(name, rest) for name, (kind, rest) in parts.items() if kind == "text"}
     vocab = "".join(sorted(set("".join(text for text, _ in texts.values()))))
     # Each model by its kind.
-    made = []
+    automata: dict[str, Automaton] = {}
     for name, (kind, rest) in parts.items():
         if kind == "law":
-            made.append(_law(name, rest))
+            automata[name] = _law(name, rest)
         elif kind == "markov":
-            made.append(markov(_table(name, rest)))
+            automata[name] = markov(_table(name, rest))
         elif kind == "mixture":
             weights, _, components = rest.partition(":")
-            made.append(mixture(_table(name, weights), _table(name, components)))
+            automata[name] = mixture(_table(name, weights), _table(name, components))
         elif kind == "recorded":
-            made.append(recorded(*[_table(name, rest)] * 2)[0])
+            # `recorded` makes a target and a draft: of equal rows they are equal models.
+            rows = _table(name, rest)
+            automata[name], _ = recorded(rows, rows)
         else:
             text, order = texts[name]
-            made.append(ngram(text, order=order, vocab=vocab))
-    return made[0], made[1]
+            automata[name] = ngram(text, order=order, vocab=vocab)
+    return automata["target"], automata["draft"]
 
 
 def _parts(name: str, spec: str) -> tuple[str, str]:
-    """Return the kind of a specification, and its rest."""
+    """Return (kind, rest) of a model's specification "kind:rest"; ValueError if it is in no form of KINDS.
+
+    name: "target" or "draft", for the message.
+    """
     kind, colon, rest = spec.partition(":")
-    kinds = [known.partition(":")[0] for known in KINDS]
-    if kind not in kinds or not colon or not rest:
-        near = get_close_matches(kind, kinds, 1) if colon and kind not in kinds else []
-        hint = f"did you mean {near[0]}:? " if near else ""
-        raise ValueError(f"{name} {spec!r} is no model; {hint}give {' or '.join(KINDS)}")
-    return kind, rest
+    kinds = [form.split(":")[0] for form in KINDS]
+    if kind in kinds and rest:
+        return kind, rest
+    # Suggest a near kind where the kind alone is wrong.
+    near_kinds = get_close_matches(kind, kinds, 1) if colon and kind not in kinds else []
+    hint = f"did you mean {near_kinds[0]}:? " if near_kinds else ""
+    raise ValueError(f"{name} {spec!r} is no model; {hint}give {' or '.join(KINDS)}")
 
 
 def _law(name: str, rest: str) -> Automaton:
@@ -121,8 +129,13 @@ def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
     words = [word.strip() for word in branching.split(separator)]
     if not all(word.isdigit() for word in words):
         raise ValueError(f"tree {branching!r} must be children per node, level by level, as 2,2,1, or paths, as 2x3")
+    # Count the nodes: of paths their number times their length, else the products of children.
     numbers = [int(word) for word in words]
-    nodes = numbers[0] * numbers[1] if separator == "x" else sum(accumulate(numbers, operator.mul))
+    if separator == "x":
+        count, length = numbers
+        nodes = count * length
+    else:
+        nodes = sum(accumulate(numbers, operator.mul))
     if nodes > MAX_NODES:
         raise ValueError(f"tree {branching!r} has {nodes} nodes, more than {MAX_NODES}")
     if scheme == "beam" and separator == "x":
@@ -134,9 +147,9 @@ def run(options: Simulate) -> tuple[str, bool]:
     """Run; return the text to print, and whether the run was finished. A terminal shows a bar with the time left."""
     # Sizes, and the level of intervals.
     level = float(check.scalar(options.level, "level", "(0, 1)"))
-    much = {name: _whole(n, name) for name, n in (("blocks", options.blocks), ("tokens", options.tokens))}
-    if options.blocks is None and options.tokens is None:
-        much["blocks"] = 100_000
+    blocks, tokens = _whole(options.blocks, "blocks"), _whole(options.tokens, "tokens")
+    if blocks is None and tokens is None:
+        blocks = DEFAULT_BLOCKS
     parents = shape(options.tree, options.scheme)
 
     # The setup is checked once; the simulation and the exact value beside it both read it.
@@ -184,15 +197,17 @@ def run(options: Simulate) -> tuple[str, bool]:
                 checkpoint=options.checkpoint,
                 force=options.force,
                 progress=progress,
-                blocks=much["blocks"],
-                tokens=much["tokens"],
+                blocks=blocks,
+                tokens=tokens,
             )
             finished = True
         except KeyboardInterrupt:
             finished = False
     if trace is None:
         return "interrupted before the first sequences were finished", False
-    exact = exact_tau(run_setup, much["blocks"], options.burn_in, options.sequences)
+
+    # The numbers, and a note if the exact tau lies far outside the measured interval.
+    exact = exact_tau(run_setup, blocks, options.burn_in, options.sequences)
     numbers = summary(trace, exact, finished, level)
     if words := disagreement(summary(trace, exact, finished, LEVEL), run_setup.loop.depth):
         _note(words)
@@ -202,8 +217,8 @@ def run(options: Simulate) -> tuple[str, bool]:
     return page(lines(numbers), form), finished
 
 
-def _note(message: Warning | str, *place: Any, **more: Any) -> None:
-    """Print a warning in one line, without the place in the code that Python shows."""
+def _note(message: Warning | str, *place: Any, **details: Any) -> None:
+    """Print a warning in one line; Python's `showwarning` would add its place in the code."""
     print(f"note: {message}", file=sys.stderr)
 
 
@@ -217,26 +232,28 @@ def _whole(n: float | None, name: str) -> int | None:
 
 
 def _params(options: Simulate) -> dict[str, Any]:
-    """Return the rule's own parameters, as it annotates them."""
+    """Return the values of --param, each in the type that the rule's `Params` annotates."""
     _, rule = find_rule(options.rule, ["tree"] if options.tree else ["chain", "step"])
     return parsed_params(rule, options.param or [])
 
 
-def exact_tau(what: Setup, blocks: int | None, burn_in: int, sequences: int) -> float | None:
-    """Return the tokens per block that the blocks counted have on average; None where it would take too long to say.
+def exact_tau(run_setup: Setup, blocks: int | None, burn_in: int, sequences: int) -> float | None:
+    """Return the exact mean tokens per block of the counted blocks; None where it would take too long to compute.
 
-    Texts that end with their tokens, not their blocks, have no such average unless all blocks are alike.
+    None also for texts that end after a number of tokens, unless all blocks are alike: how many blocks are counted
+    depends on the draws there.
     """
-    pair, run = what.pair, what.loop
+    pair, run = run_setup.pair, run_setup.loop
     is_alike = len(pair.p) == 1
     if run.lasting or (blocks is None and not is_alike):
         return None
-    # The mean of the blocks counted is that of all blocks, less the burn-in.
+    # Tokens of the counted blocks of a sequence: those of all its blocks, less those of the burn-in.
     if drafted(run, pair) <= SUMMED:
-        counted = -(-(blocks or 1) // sequences)
-        chain = chain_of(what)
-        first = burn_in * chain.mean(burn_in) if burn_in else 0
-        return float(((burn_in + counted) * chain.mean(burn_in + counted) - first) / counted)
+        counted = -(-(blocks or 1) // sequences)  # rounded up
+        chain = chain_of(run_setup)
+        burn_in_tokens = burn_in * chain.mean(burn_in) if burn_in else 0
+        all_tokens = (burn_in + counted) * chain.mean(burn_in + counted)
+        return float((all_tokens - burn_in_tokens) / counted)
     # More drafts than can be summed over: one law for all contexts has a closed form.
     if is_alike and run.family == "chain":
         try:
@@ -276,19 +293,20 @@ def lines(numbers: dict[str, Any]) -> list[str | Table]:
     tau, exact = numbers["tau"], numbers["tau_exact"]
     shown_level = f"{100 * numbers['level']:g}%"
     spread = "" if tau["low"] is None else f"  {shown_level} interval {tau['low']:.4f} .. {tau['high']:.4f}"
+    # Row i: the share of blocks that accepted i drafts, and the hazard of the draft after them.
     rows: list[list[Cell]] = [["kept", "of blocks", "draft", "kept if reached", f"{shown_level} interval"]]
-    for i, n in enumerate(numbers["kept"]):
-        share = n / numbers["blocks"]
-        row: list[Cell] = [str(i), Number(f"{share:.2%}", share), "", "", ""]
-        if i < len(numbers["hazards"]) and numbers["hazards"][i] is not None:
-            hazard = numbers["hazards"][i]
+    for accepted, count in enumerate(numbers["kept"]):
+        share = count / numbers["blocks"]
+        hazard_cells: list[Cell] = ["", "", ""]
+        hazard = numbers["hazards"][accepted] if accepted < len(numbers["hazards"]) else None
+        if hazard is not None:
             low, high = hazard["low"], hazard["high"]
-            row[2:] = [
-                str(i + 1),
+            hazard_cells = [
+                str(accepted + 1),
                 Number(f"{hazard['value']:.4f}", hazard["value"]),
                 Number(f"{low:.4f} .. {high:.4f}", None, low, high),
             ]
-        rows.append(row)
+        rows.append([str(accepted), Number(f"{share:.2%}", share), *hazard_cells])
     # The words above it.
     out: list[str | Table] = [
         f"blocks {numbers['blocks']}  tokens {numbers['tokens']}  in {numbers['seconds']:.2f} s",

@@ -57,9 +57,9 @@ def open_streams(command: str, parameters: Iterable[Any], values: dict[str, Any]
         streams = [stream if str(item) == DASH else item for item in items]
         values[name] = streams if isinstance(value, list | tuple) else streams[0]
     # Each stream is used once.
-    for labels, what in ((inputs, "standard input is read"), (outputs, "standard output is written")):
+    for labels, use in ((inputs, "standard input is read"), (outputs, "standard output is written")):
         if len(labels) > 1:
-            raise ValueError(f"{' and '.join(labels)} are both `-`: {what} once")
+            raise ValueError(f"{' and '.join(labels)} are both `-`: {use} once")
     return bool(outputs)
 
 

@@ -225,13 +225,23 @@ def _assumptions(problem: Problem, first: Prediction, trees: Sequence[Tree]) -> 
 
 
 def _chain_limit(problem: Problem, points: Sequence[Prediction]) -> list[str]:
-    """Return a note if the best block is the longest that was tried: a longer one may be better."""
-    max_gamma = problem.search.max_gamma
+    """Return a note if a point's best block is the longest that was tried there, else [].
+
+    No note where the costs themselves end at that block (`latency.longest`): they have a note of
+    their own.
+    """
+    # The first point whose best block is at the limit.
     at_limit = [point for point in points if point.gamma == _longest_block(problem, point)]
-    if not at_limit or at_limit[0].gamma in (0, problem.latency.longest):
+    if not at_limit:
         return []
-    limit, acceptance = at_limit[0].gamma, problem.acceptance_at(at_limit[0].batch, at_limit[0].context)
-    if acceptance.longest is None or acceptance.longest > max_gamma:
+    point = at_limit[0]
+    limit = point.gamma
+    if limit in (0, problem.latency.longest):
+        return []
+
+    # What set the limit: the option, or the acceptance, which covers no longer block.
+    acceptance = problem.acceptance_at(point.batch, point.context)
+    if acceptance.longest is None or acceptance.longest > problem.search.max_gamma:
         why = "tried (--max-gamma, --verify-cost, --costs)"
     else:
         why = "that the acceptance given speaks of"

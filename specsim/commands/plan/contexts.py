@@ -13,7 +13,7 @@ LOADS = ("rate", "concurrency")
 
 
 def curved_search(options: PlanOptions, search: Search, curves: HazardCurves) -> Search:
-    """Return the search at the contexts asked for, else at those of the file where costs name none of their own.
+    """Return the search at the contexts that `--context` or `--costs` name, else at those of the file.
 
     ValueError for a load, in which contexts grow as answers do.
     """
@@ -31,10 +31,13 @@ def curved_search(options: PlanOptions, search: Search, curves: HazardCurves) ->
 def acceptance_by_context(
     options: PlanOptions, search: Search, curves: HazardCurves
 ) -> tuple[dict[tuple[int, int], Acceptance], tuple[str, ...]]:
-    """Return the acceptance at each point, empty if it is the same at all; and notes on contexts taken for others.
+    """Return the acceptance of each point, and notes on points that use hazards of another context.
+
+    The dictionary is empty if all points have the same acceptance.
 
     ValueError for a context beyond those of the file, and for options that take one acceptance at all contexts.
     """
+    # The context of the file that is nearest to each context of the plan.
     used = {context: curves.nearest(context) for context in search.contexts}
     notes = tuple(
         f"context {context}: the hazards of context {nearest} are used, the nearest of {curves.source}"
@@ -43,6 +46,7 @@ def acceptance_by_context(
     )
     if len(set(used.values())) == 1:
         return {}, notes
+    # Several acceptances: refuse options that take one.
     single = [name for name in OF_ONE_ACCEPTANCE if is_given(options, name)]
     if single:
         raise ValueError(

@@ -84,7 +84,7 @@ def chain_doubts(drafted: DraftedCalls, best: Prediction, is_whole_cycle: bool =
     lower = from_hazards(np.array([max(hazard - ALPHA, 0.0) for hazard in hazards]))
 
     def speedup(latency: LatencyModel, acceptance: Acceptance) -> float:
-        """The speedup of the chain under other costs and another acceptance."""
+        """Return the speedup of the chain under other costs and another acceptance."""
         return drafted.speedup(best, latency, acceptance, drafted.share)
 
     doubts = _doubts(drafted.latency, speedup, best.gamma + 1, drafted.acceptance, lower, "at every position")
@@ -126,7 +126,7 @@ def tree_doubts(
     lower = [acceptance * scale for acceptance in ranks]
 
     def speedup(changed: LatencyModel, acceptance: Any) -> float:
-        """The speedup of the tree under other costs and another acceptance."""
+        """Return the speedup of the tree under other costs and another acceptance."""
         return tree_speed(tree, latency, changed, acceptance, level_steps)
 
     tokens = len(tree.parents) + 1
@@ -146,7 +146,7 @@ def _doubts(
     lower: Any,
     where: str,
 ) -> list[Doubt]:
-    """Return the plan's speedup with one assumption worse at a time.
+    """Return the plan's speedup with one assumption at a time made worse.
 
     speedup: of the plan under given costs and acceptance. tokens: read by a target pass. lower: the worse acceptance.
     """
@@ -154,10 +154,11 @@ def _doubts(
     draft, target, overhead = latency.draft, latency.target, latency.overhead
 
     def slower_pass(tokens: int, batch: int, context: int) -> Timing:
-        """A pass that takes longer if it verifies drafts."""
+        """Return a pass that takes longer if it verifies drafts."""
         factor = VERIFY if tokens > 1 else 1
         return Timing(factor * target(tokens, batch, context).value)
 
+    # Each assumption made worse alone.
     if latency.unit == "s":
         extra, extra_words = OVERHEAD_S, f"{1e3 * OVERHEAD_S:g} ms"
     else:

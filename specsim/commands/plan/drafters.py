@@ -50,7 +50,7 @@ def candidate_options(options: PlanOptions) -> dict[str, PlanOptions]:
     Examples
     --------
     >>> drafters = candidate_options(PlanOptions(draft="eagle3=0.8,ngram", alpha=0.5, drafted_share=0.3))
-    >>> [(name, one.alpha, one.drafted_share) for name, one in drafters.items()]
+    >>> [(name, each.alpha, each.drafted_share) for name, each in drafters.items()]
     [('eagle3', 0.8, None), ('ngram', 0.5, 0.3)]
     """
     written = options.draft or ""
@@ -84,20 +84,20 @@ def candidate_options(options: PlanOptions) -> dict[str, PlanOptions]:
     # The options of each.
     candidates = {}
     for name, alpha in alphas.items():
-        own: dict[str, Any] = {"draft": name}
-        own |= defaults if name in looked_up else {"drafted_share": None}
+        changes: dict[str, Any] = {"draft": name}
+        changes |= defaults if name in looked_up else {"drafted_share": None}
         if alpha is not None:
-            own |= dict.fromkeys(SOURCES) | {"alpha": alpha}
-        candidates[name] = options._replace(**own)
+            changes |= dict.fromkeys(SOURCES) | {"alpha": alpha}
+        candidates[name] = options._replace(**changes)
     return candidates
 
 
 def compare_drafters(candidates: dict[str, PlanOptions], options: PlanOptions, form: Form) -> str:
     """Return what to print of a plan for each drafter; ValueError for anything that is wrong, before any work."""
     problems = {}
-    for name, one in candidates.items():
+    for name, drafter_options in candidates.items():
         try:
-            problems[name] = read_problem(one)
+            problems[name] = read_problem(drafter_options)
         except ValueError as error:
             words = str(error)
             raise ValueError(words if name in words else f"--draft {name}: {words}") from None
@@ -165,17 +165,18 @@ def _lines(plans: Sequence[Candidate]) -> list[str | style.Table]:
 
 
 def _shared(words: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return texts of all drafters once, and those of some with their names."""
+    """Return each text once; a text that only some drafters have begins with their names."""
     texts = dict.fromkeys(text for texts in words.values() for text in texts)
     lines = []
     for text in texts:
-        names = [name for name, own in words.items() if text in own]
+        names = [name for name, drafter_texts in words.items() if text in drafter_texts]
         lines.append(text if len(names) == len(words) else f"{', '.join(names)}: {text}")
     return lines
 
 
 def _table(plans: Sequence[Candidate]) -> style.Table:
-    """Return a row per point and drafter, under its heading."""
+    """Return a row per point and drafter, under the row of column names."""
+    # Column names; the level stands there only if some speedup has an interval.
     level = plans[0].answer.level
     has_interval = any("[" in span(point.speedup) for plan in plans for point in plan.answer.points)
     speedup = f"speedup, {100 * level:g}%" if has_interval else "speedup"
@@ -198,6 +199,7 @@ def _table(plans: Sequence[Candidate]) -> style.Table:
             *_of_the_first_point(plan, index),
         ]
 
+    # All drafters at the first point, then at the next one.
     points = range(len(plans[0].answer.points))
     return [head, *(row(plan, index) for index in points for plan in plans)]
 
@@ -219,8 +221,9 @@ def _gigabytes(plan: Candidate, point: Prediction) -> tuple[float, float]:
 
 
 def _fields(plan: Candidate) -> dict[str, Any]:
-    """Return what JSON says of a drafter beside its plan; the memory is that of the first point."""
-    weights, total = _gigabytes(plan, plan.answer.points[0])
+    """Return the JSON fields of a drafter that its plan lacks; `memory_gb` is at the first point."""
+    first_point = plan.answer.points[0]
+    weights, total = _gigabytes(plan, first_point)
     return {
         "draft": plan.name,
         "method": plan.problem.costs.method,

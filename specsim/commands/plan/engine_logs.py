@@ -52,11 +52,13 @@ def read_engine_logs(options: PlanOptions, paths: list[Path]) -> LogCosts | Pass
 
 
 def logged_search(options: PlanOptions, search: Search, costs: LogCosts) -> Search:
-    """Return the search at the batches of the logs, or at those of them that are asked for."""
+    """Return the search at the batches that `--batch` names, by default at all batches of the logs."""
+    # Logs do not say contexts.
     if options.context is not None:
         raise ValueError(
             f"--context is {options.context}, and logs do not say the contexts of their requests; leave it out"
         )
+    # Only batches that the logs have.
     batches = costs.batches
     if options.batch is not None:
         missing = [batch for batch in search.batches if batch not in costs.batches]
@@ -66,6 +68,7 @@ def logged_search(options: PlanOptions, search: Search, costs: LogCosts) -> Sear
                 "of that batch"
             )
         batches = search.batches
+    # No block is longer than the longest of the logs.
     longest = costs.lengths[-1]
     if is_given(options, "max_gamma") and search.max_gamma > longest:
         raise ValueError(
@@ -113,6 +116,7 @@ def _runs(path: Path) -> list[EngineLog]:
 
 def _plain_times(options: PlanOptions, off: list[EngineLog]) -> PassTimes:
     """Return plain steps as logged, and longer passes as declared in plain steps."""
+    # Refuse logs or options that do not give both.
     source = ", ".join(dict.fromkeys(run.source for run in off))
     if options.verify_cost is None or options.cost_ratio is None:
         raise ValueError(
@@ -125,6 +129,8 @@ def _plain_times(options: PlanOptions, off: list[EngineLog]) -> PassTimes:
     untimed = [run.source for run in off if run.token is None]
     if untimed:
         raise ValueError(f"{untimed[0]} has no time per token; expected the time of plain steps")
+
+    # A pass over n tokens takes entry n - 1 of the curve times the plain step of its batch.
     by_batch: dict[int, list[EngineLog]] = {}
     for run in off:
         by_batch.setdefault(max(round(run.batch or 1.0), 1), []).append(run)
@@ -133,6 +139,8 @@ def _plain_times(options: PlanOptions, off: list[EngineLog]) -> PassTimes:
         for batch, runs in by_batch.items()
         for tokens, cost in enumerate(curve, 1)
     }
+
+    # What is declared, not measured.
     notes = [f"passes over 2 tokens or more take what --verify-cost declares, in plain steps of {source}"]
     if len(by_batch) > 1:
         listed = ", ".join(shown(batch) for batch in by_batch)

@@ -58,8 +58,8 @@ def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
     text = EMITTERS[engine].write(handed)
     notes = [*_tree_notes(engine, problem), *(f"- {note}" for note in EMITTERS[engine].notes(handed))]
     if draft.startswith(PLACEHOLDER) and any(draft in words for words in (text, *notes)):
-        what = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
-        schedule_notes[0] += f"; write the draft's {what} in place of {draft}"
+        kind = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
+        schedule_notes[0] += f"; write the draft's {kind} in place of {draft}"
         if options.draft is None and options.comparison is None:
             notes.append("- no --draft says what drafts: this is for a draft model; EAGLE heads and others have names")
     first, *others = _assumptions(problem)
@@ -168,13 +168,16 @@ def _by_clients(options: PlanOptions, problem: Problem) -> tuple[Schedule, str]:
     """
     points = sorted(loops.answer(options, problem).points, key=lambda point: point.concurrency)
     entries: Schedule = []
+    first, last, last_gamma = 1, 0, -1
     for point in points:
         gamma = point.gamma if point.speedup.value > 1 else 0
-        first = entries[-1][1] + 1 if entries else 1
-        # A range of the same length is continued.
-        if entries and entries[-1][2] == gamma:
-            first = entries.pop()[0]
-        entries.append((first, point.concurrency, gamma))
+        if gamma == last_gamma:
+            # The range before has the same length: it goes on.
+            entries.pop()
+        else:
+            first = last + 1
+        last, last_gamma = point.concurrency, gamma
+        entries.append((first, last, gamma))
     listed = ", ".join(str(point.concurrency) for point in points)
     return entries, f"predicted for closed loops of {listed} clients; numbers between take the next one's length"
 

@@ -10,7 +10,7 @@ def with_overhead(latency: LatencyModel, seconds: float) -> LatencyModel:
     """Return the latency model with `seconds` of extra fixed work per cycle."""
 
     def longer(batch: int, context: int) -> Timing:
-        """The overhead with the extra work, which has no error."""
+        """Return the overhead with the extra work, which has no error."""
         overhead = latency.overhead(batch, context)
         return overhead._replace(value=overhead.value + seconds)
 

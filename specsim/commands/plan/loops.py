@@ -139,16 +139,20 @@ class Reading(NamedTuple):
 
 
 def _prompts(options: PlanOptions, problem: Problem, server: Server) -> tuple[Lengths, Reading, list[str]]:
-    """Return the lengths of requests, and how prompts are read, by the measured time to the first token if told.
+    """Return the lengths of requests, how prompts are read, and notes.
 
-    Prompts that are not told have as many tokens as are read in that time. Told ones are read faster if it is shorter
-    than predicted; if it is longer, the rest is a wait, which occupies no device.
+    With `--ttft-ms` (the measured time to the first token) but no `--prompt-tokens`, prompts have as many tokens as are
+    read in that time. With both, prompts are read faster than predicted if the time is shorter; if it is longer, the
+    difference is a wait, which occupies no device.
     """
+    # Without a measured time, reading takes what is predicted.
     lengths = lengths_of(options)
     if options.ttft_ms is None:
         return lengths, Reading(), []
     measured_s = float(check.scalar(options.ttft_ms, "ttft_ms", "(0, inf)")) / 1e3
     plain = way_of(problem.costs.latency, np.ones(1), server, context=0, host_s=HOST_S, more_s=0.0)
+
+    # The length of prompts is an option: a longer measured time is a wait, a shorter one a scale.
     if options.prompt_tokens is not None:
         alone = float(np.dot(lengths.prompts.weights, [alone_s(plain, server, int(n)) for n in lengths.prompts.values]))
         if measured_s <= HOST_S:
@@ -158,10 +162,12 @@ def _prompts(options: PlanOptions, problem: Problem, server: Server) -> tuple[Le
             return lengths, Reading(wait_s=measured_s - alone), [note]
         scale = (measured_s - HOST_S) / (alone - HOST_S)
         return lengths, Reading(scale), [f"prompts are read in {scale:.2f} of the predicted time, as --ttft-ms says"]
+
+    # It is not: the prompt has as many tokens as are read in the measured time.
     tokens = prompt_of(plain, server, measured_s, MOST["prompt_tokens"])
     if tokens in (0, MOST["prompt_tokens"]):
-        what = "shorter than a pass over one token" if tokens == 0 else f"the time of more than {tokens} tokens"
-        raise ValueError(f"ttft_ms is {options.ttft_ms:g}, {what} at the costs of this plan: give --prompt-tokens, too")
+        size = "shorter than a pass over one token" if tokens == 0 else f"the time of more than {tokens} tokens"
+        raise ValueError(f"ttft_ms is {options.ttft_ms:g}, {size} at the costs of this plan: give --prompt-tokens, too")
     note = (
         f"--prompt-tokens is not given: {options.ttft_ms:g} ms to the first token read {tokens} tokens at the costs of "
         "this plan, which is taken for the prompt"
@@ -176,6 +182,7 @@ def _point(
     """Return the answer at one number of clients."""
 
     def fixed_point(way: Way, slower: float = 1.0) -> Steady:
+        """Return the steady state of a way to decode, its cycles `slower` times as long."""
         scaled = way if slower == 1 else way._replace(cycle_s=lambda batch: slower * way.cycle_s(batch))
         return steady(scaled, server, clients, lengths)
 
@@ -185,20 +192,23 @@ def _point(
 
     # Where prompts wait for each other, or share a pass, tokens per second are those of the simulation.
     times = [simulate_loop(ways[gamma], server, clients, lengths) for gamma in (0, best)]
-    exact, simulated = [plain.tokens_per_s, written[best].tokens_per_s], [time.tokens_per_s for time in times]
+    exact = [plain.tokens_per_s, written[best].tokens_per_s]
+    simulated = [time.tokens_per_s for time in times]
     is_simulated = any(abs(b / a - 1) > AGREE for a, b in zip(exact, simulated, strict=True))
-    rates = simulated if is_simulated else exact
+    plain_rate, draft_rate = simulated if is_simulated else exact
+    ratio = draft_rate / plain_rate
 
     # The interval: cycles as much slower or faster as their error says, with tau at the other end of its own.
     error = problem.latency.error(clients * (best + 1))
     factor = float(np.exp(NormalDist().inv_cdf((1 + level) / 2) * (UNKNOWN_ERROR if error is None else error)))
     low_tau, high_tau = problem.acceptance.interval(best, level)
+    best_way, best_exact = ways[best], written[best].tokens_per_s
     ends = [
-        rates[1] / rates[0] * fixed_point(ways[best], slower).tokens_per_s / exact[1] * tau / ways[best].tau
+        ratio * fixed_point(best_way, slower).tokens_per_s / best_exact * tau / best_way.tau
         for slower, tau in ((factor, low_tau), (1 / factor, high_tau))
     ]
-    speedup = Estimate(rates[1] / rates[0], *ends)
-    (plain_rate, draft_rate), (plain_times, draft_times) = rates, times
+    speedup = Estimate(ratio, *ends)
+    plain_times, draft_times = times
     return Point(clients, best, ways[best].tau, plain_rate, draft_rate, speedup, plain_times, draft_times, is_simulated)
 
 
@@ -259,6 +269,7 @@ def _assumptions(lengths: Lengths, server: Server, host_s: float, more_s: float,
 
 def text(report: Answer, form: style.Form = "text") -> str:
     """Return the report as text: the sentence, two tables that fit 80 columns, notes and assumptions."""
+    # The first table: tokens per second and the speedup by clients.
     rows: list[list[style.Cell]] = [
         ["clients", "drafts a\nblock", "plain\ntokens/s", "with drafts\ntokens/s", "speedup", "interval"]
     ]
@@ -268,6 +279,7 @@ def text(report: Answer, form: style.Form = "text") -> str:
         interval = style.Number(f"[{low:.2f}, {high:.2f}]", None, low, high)
         speedup = style.Number(f"{ratio:.2f}", ratio)
         rows.append([str(point.concurrency), str(point.gamma), *rates, speedup, interval])
+    # The second: for each number of clients the times of requests, plain and with drafts.
     waits: list[list[style.Cell]] = [
         ["clients", "time, ms", "plain\nmean", "\nP50", "\nP95", "\nP99", "drafts\nmean", "\nP50", "\nP95", "\nP99"]
     ]
@@ -278,6 +290,7 @@ def text(report: Answer, form: style.Form = "text") -> str:
                 times = getattr(way, kind)
                 cells += [""] * 4 if times is None else [_short(1e3 * value) for value in times]
             waits.append([str(point.concurrency), name, *cells])
+    # Both under the sentence, then notes and assumptions.
     lines: list[Any] = [report.sentence, "", rows, "", waits, ""]
     lines += [f"note: {note}" for note in report.notes]
     lines += ["tokens/s follow from a fixed point, times of requests from a simulation; both take for granted:"]

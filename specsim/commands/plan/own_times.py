@@ -31,7 +31,7 @@ def measured_search(options: PlanOptions, search: Search, times: PassTimes) -> S
         )
     # Batches and contexts: those asked for, else all of the file.
     points = {"batch": search.batches, "context": search.contexts}
-    for axis, asked in points.items():
+    for axis, values in points.items():
         if not is_given(options, axis):
             points[axis] = tuple(axis_values(times, axis))
             continue
@@ -40,7 +40,7 @@ def measured_search(options: PlanOptions, search: Search, times: PassTimes) -> S
                 f"--{axis} is {getattr(options, axis)}, and {times.source} does not say at which {axis} it was "
                 f"measured: add a column {axis}, or leave out --{axis}"
             )
-        for value in asked:
+        for value in values:
             check_inside(times, {axis: value})
     # Blocks: a block of g drafts is verified by a pass over g + 1 tokens.
     most = axis_values(times, "tokens")[-1]

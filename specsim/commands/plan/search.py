@@ -30,9 +30,11 @@ class Search(NamedTuple):
 
 def read_search(options: PlanOptions) -> Search:
     """Read the points and limits. Under a load there is one point: the largest batch at the end of an answer."""
+    # Limits of what is tried at each point.
     max_gamma = lists.bounded(options.max_gamma, "max_gamma", 1)
     nodes = lists.bounded(options.nodes, "nodes", 1)
     level = float(check.scalar(options.level, "level", "(0, 1)"))
+    # Points: of requests by rate, of clients in a loop, or as the options name them.
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
     if options.rate is not None:

@@ -41,7 +41,7 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
 
     # A mean pass is a plain step or one over all tokens; drafting is in the drafted share alone.
     def target(tokens: int, batch: int, context: int) -> Timing:
-        """The mean of a plain step and a pass over all tokens."""
+        """Return the mean of a plain step and a pass over all tokens."""
         plain = latency.target(1, batch, context)
         if tokens == 1:
             return plain
@@ -52,7 +52,7 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
         return Timing((1 - share) * plain.value + share * full.value, errors)
 
     def draft(batch: int, context: int) -> Timing:
-        """The mean time of drafting."""
+        """Return the mean time of drafting."""
         step = latency.draft(batch, context)
         return Timing(share * step.value, None if step.error is None else share * step.error)
 

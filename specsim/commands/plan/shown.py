@@ -131,10 +131,16 @@ def _with_level(name: str, estimates: Sequence[Estimate], level: float) -> str:
 
 
 def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:
-    """Return a boundary in words, with the ranges of contexts at which speculation helps if there is none."""
+    """Return where speculation helps, in words: from `context` on (0: everywhere).
+
+    Without a boundary (`context` is None) it helps only in the ranges `between`, each a pair of its
+    first and last context; an empty list means nowhere.
+    """
+    if context == 0:
+        return "helps at every context"
     if context is not None:
-        return f"helps from context {context} on" if context else "helps at every context"
+        return f"helps from context {context} on"
     if not between:
         return "helps at no context"
-    ranges = " and ".join(f"from {low} to {high}" for low, high in between)
+    ranges = " and ".join(f"from {first} to {last}" for first, last in between)
     return f"helps at contexts {ranges}, and not at the longest"

@@ -42,11 +42,12 @@ def gather(
     points: Callable[[Chunk], list[dict[str, Any]]],
     keep: Callable[[Chunk, list[dict[str, Any]]], None],
 ) -> None:
-    """Compute the points of every chunk, and hand the outputs of each to `keep`, once, as soon as they are there.
+    """Compute the points of every chunk; call `keep` once with the outputs of each finished chunk.
 
-    A pool that broke, as one of processes does when one of them dies, or that has no worker left, is
-    opened anew. ChildProcessError where workers die over and over and nothing is done in between.
+    A pool that broke, as a pool of processes does when a process dies, or that has no worker left, is
+    opened anew. ChildProcessError if workers die `TRIES` times and finish no chunk in between.
     """
+    # Chunks that nobody computes yet, and deaths of workers since the last finished chunk.
     left, barren = deque(todo), 0
     while left:
         running: dict[Future[Any], Chunk] = {}
@@ -57,11 +58,11 @@ def gather(
                     while left and len(running) < AHEAD:
                         future = pool.executor.submit(work.computed, kind, points(left[0]))
                         running[future] = left.popleft()
-                    done = wait(running, GONE, return_when=FIRST_COMPLETED).done
-                    if not done and not pool.alive():
+                    finished = wait(running, GONE, return_when=FIRST_COMPLETED).done
+                    if not finished and not pool.alive():
                         raise BrokenExecutor("no worker is left")
                     # Keep outputs; a chunk whose worker died is computed again.
-                    for future in done:
+                    for future in finished:
                         try:
                             outputs = future.result()
                         except pool.lost:
@@ -75,9 +76,9 @@ def gather(
             barren = _died(barren, points(left[0])[0])
 
 
-def _died(barren: int, at: Mapping[str, Any]) -> int:
-    """Return the number of deaths in a row, one more; ChildProcessError for too many."""
+def _died(barren: int, point: Mapping[str, Any]) -> int:
+    """Return barren + 1, the deaths in a row; ChildProcessError, naming the point, for too many."""
     if barren + 1 < TRIES:
         return barren + 1
-    shown = ", ".join(f"{name} = {value}" for name, value in at.items() if value is not None)
+    shown = ", ".join(f"{name} = {value}" for name, value in point.items() if value is not None)
     raise ChildProcessError(f"workers died {TRIES} times in a row before they finished a row, as at {shown}")

@@ -103,7 +103,7 @@ def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED, names_fil
 
 
 def _file(value: str) -> str:
-    """A hash of the file or folder at a path, with the files that a rule imports; "" for any other name."""
+    """Return a hash of the file or folder at a path, with the files that a rule imports; "" for any other name."""
     if value.endswith(RULE_FILE):
         module = own_rule(value)
         return "" if module is None else source.of_module(module)

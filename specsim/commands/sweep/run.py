@@ -76,7 +76,11 @@ def run(options: Sweep) -> tuple[str, bool]:
 
 
 class Work(NamedTuple):
-    """The places of points to compute, why some are computed again, and whether rows in the file count for nothing."""
+    """The points of a study to compute.
+
+    missing: their places in the study. anew: why some are computed again, "" if none is. forget:
+    whether the rows in the file are ignored.
+    """
 
     missing: list[int]
     anew: str = ""
@@ -84,26 +88,34 @@ class Work(NamedTuple):
 
 
 def _missing(options: Sweep, study: Study, order: Sequence[str]) -> Work:
-    """Return the work that is left, and why some of it is done again."""
-    # With --force all of it.
+    """Return the work that is left, and why some of it is done again.
+
+    order: the key of each point's row. A key holds a hash of the source that computes the row.
+    """
+    # With --force every point.
     everything = list(range(len(order)))
     if options.force:
         store.remove_parts(options.out)
         return Work(everything, forget=True)
-    # Without, those that the file does not have; rows of changed source count as missing.
-    there = store.held(options.out, study.kind)
-    stale = store.stale(there, study, frozenset(order), options.out)
-    missing = [i for i, row_key in enumerate(order) if row_key not in there.keys]
-    # A file that a rule reads only while it runs is in no key: all rows are made again.
-    if late := source.changed(store.read_late(there)):
+
+    # Without, points whose key the file does not have; rows of changed source have other keys.
+    finished = store.held(options.out, study.kind)
+    stale = store.stale(finished, study, frozenset(order), options.out)
+    missing = [i for i, row_key in enumerate(order) if row_key not in finished.keys]
+
+    # No key holds a file that a rule opened only while it ran: if one has changed, all are run.
+    if changed_files := source.changed(store.read_late(finished)):
         store.remove_parts(options.out)
-        words = f"{' and '.join(late)}, which a rule reads, has changed"
-        return Work(everything, f"{counted(len(there.keys), 'row')} made anew: {words}", forget=True)
-    # Why rows are computed again: sources that have changed.
-    now = made_with(study)
-    changed = [name for name in now if there.sources.get(name) != now[name]]
+        reason = f"{' and '.join(changed_files)}, which a rule reads, has changed"
+        return Work(everything, f"{counted(len(finished.keys), 'row')} made anew: {reason}", forget=True)
+
+    # Rows that are computed again: name the sources that have changed.
+    if not stale:
+        return Work(missing)
+    sources = made_with(study)
+    changed = [name for name in sources if finished.sources.get(name) != sources[name]]
     names = " and ".join(changed) or "what made them"
-    return Work(missing, f"{counted(len(stale), 'row')} made anew: the source of {names} has changed" if stale else "")
+    return Work(missing, f"{counted(len(stale), 'row')} made anew: the source of {names} has changed")
 
 
 def made(
@@ -158,7 +170,7 @@ def made(
             pass
         finally:
             flush()
-    # What no key can hold is said.
+    # Print what no key holds.
     for words in sorted(unknown - {""}):
         typer.echo(f"note: {words}", err=True)
     # One file of all rows.
@@ -169,12 +181,13 @@ def made(
 
 
 @contextmanager
-def _progress(size: int, done: int) -> Iterator[Callable[[int], None]]:
+def _progress(size: int, finished: int) -> Iterator[Callable[[int], None]]:
     """Show rows, their rate and the time left on a terminal's standard error; yield the function that counts rows."""
     console = Console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task, start, new = bar.add_task("", total=size, completed=done, rate=""), time.monotonic(), 0
+        task = bar.add_task("", total=size, completed=finished, rate="")
+        start, new = time.monotonic(), 0
 
         def advance(count: int) -> None:
             """Count finished rows."""

@@ -60,10 +60,10 @@ def schema(kind: Kind) -> Any:
 
 
 def _type(column: str) -> Any:
-    """The type of Arrow for a column."""
+    """Return the type of Arrow for a column."""
     inner = column.removeprefix("list<").removesuffix(">")
-    made = {"double": arrow.float64(), "int64": arrow.int64(), "string": arrow.string()}[inner]
-    return made if inner == column else arrow.list_(made)
+    arrow_type = {"double": arrow.float64(), "int64": arrow.int64(), "string": arrow.string()}[inner]
+    return arrow_type if inner == column else arrow.list_(arrow_type)
 
 
 def mark(kind: Kind, complete: bool, sources: Mapping[str, str]) -> dict[bytes, bytes]:
@@ -83,10 +83,10 @@ def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
     for path in (*([out] if out.exists() and not anew else []), *sorted(parts(out).glob("*.parquet"))):
         # The file must be of this kind and version, with these columns and a key for each row.
         marks = marked(path)
-        for name, here in (("kind", kind.name), ("version", specsim.__version__)):
-            if marks.get(name) != here:
+        for name, expected in (("kind", kind.name), ("version", specsim.__version__)):
+            if marks.get(name) != expected:
                 raise ValueError(
-                    f"out {path} holds another study ({name} is {marks.get(name)!r:.60}, here {here!r}): {REMEDY}"
+                    f"out {path} holds another study ({name} is {marks.get(name)!r:.60}, here {expected!r}): {REMEDY}"
                 )
         table = read_table(path)
         if table.schema.remove_metadata() != schema(kind):
@@ -103,28 +103,32 @@ def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
     return Held(table, frozenset(table.column("key").to_pylist()), tuple(files), sources)
 
 
-def read_late(there: Held) -> dict[str, str]:
+def read_late(finished: Held) -> dict[str, str]:
     """Return the files that rules read only while they made these rows, with their hashes."""
-    return {name[len(LATE) :]: str(digest) for name, digest in there.sources.items() if name.startswith(LATE)}
+    late = {name: digest for name, digest in finished.sources.items() if name.startswith(LATE)}
+    return {name.removeprefix(LATE): str(digest) for name, digest in late.items()}
 
 
-def stale(there: Held, study: Study, keys: frozenset[str], out: Path) -> frozenset[str]:
-    """Return the inputs, as digests, of rows of the study that a source which has changed since has made.
+def stale(finished: Held, study: Study, keys: frozenset[str], out: Path) -> frozenset[str]:
+    """Return digests of the inputs of rows of the study whose source has changed since.
 
-    ValueError if rows are there whose inputs the study does not have.
+    keys: those that the study's rows have now. ValueError if the file has rows of inputs that the
+    study does not have.
     """
-    foreign = there.keys - keys
-    if not foreign or there.table is None:
+    # Rows whose key is not of the study: their inputs are, if the source alone has changed.
+    foreign = finished.keys - keys
+    if not foreign or finished.table is None:
         return frozenset()
-    wanted = {digest(inputs) for inputs in points(study)}
     names = list(study.kind.inputs)
-    rows = there.table.select(["key", *names]).to_pylist()
-    made = {digest({name: row[name] for name in names}) for row in rows if row["key"] in foreign}
-    if others := made - wanted:
+    rows = finished.table.select(["key", *names]).to_pylist()
+    row_inputs = {digest({name: row[name] for name in names}) for row in rows if row["key"] in foreign}
+    study_inputs = {digest(inputs) for inputs in points(study)}
+    if unknown_inputs := row_inputs - study_inputs:
         raise ValueError(
-            f"out {out} holds another study ({len(others)} of its {len(there.keys)} rows are not in this one): {REMEDY}"
+            f"out {out} holds another study ({len(unknown_inputs)} of its {len(finished.keys)} rows are not in this "
+            f"one): {REMEDY}"
         )
-    return frozenset(made)
+    return frozenset(row_inputs)
 
 
 def write_part(out: Path, kind: Kind, rows: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) -> None:
@@ -141,19 +145,23 @@ def merge(
 
     anew: ignore the file that is there.
     """
-    there = held(out, kind, anew=anew)
-    all_rows = there.table
+    finished = held(out, kind, anew=anew)
+    all_rows = finished.table
     if all_rows is None:
         return None
+
+    # Of rows with equal keys the first; rows in the order of the study.
     first: dict[str, int] = {}
     for i, key in enumerate(all_rows.column("key").to_pylist()):
         first.setdefault(key, i)
     rows = [first[key] for key in order if key in first]
     table = all_rows.take(arrow.array(rows, arrow.int64())).combine_chunks()
-    late = {LATE + name: digest for name, digest in read_late(there).items()}
+
+    # The file, and the sources that made its rows.
+    late = {LATE + name: digest for name, digest in read_late(finished).items()}
     marks = mark(kind, len(rows) == len(order), {**sources, **late})
     write_bytes(out, _bytes(table.replace_schema_metadata(marks)))
-    remove_parts(out, [path for path in there.files if path != out])
+    remove_parts(out, [path for path in finished.files if path != out])
     return table
 
 

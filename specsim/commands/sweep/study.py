@@ -236,8 +236,8 @@ def _range(entry: Input, bounds: Mapping[str, Any], name: str, most: int) -> lis
         raise ValueError(f"{name} is of real numbers: give count, not step")
     if scale not in ("linear", "log") or (scale == "log" and min(low, high) <= 0):
         raise ValueError(f'{name}.scale is {scale!r:.60}; it is "linear", or "log" between numbers above 0')
-    made = np.geomspace(low, high, count) if scale == "log" else np.linspace(low, high, count)
-    return [float(value) for value in made]
+    numbers = np.geomspace(low, high, count) if scale == "log" else np.linspace(low, high, count)
+    return [float(value) for value in numbers]
 
 
 def _count(value: Any, name: str, most: int) -> int:

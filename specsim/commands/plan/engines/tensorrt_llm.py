@@ -91,15 +91,16 @@ def synthetic_notes(plan: Handover) -> list[str]:
 
 
 def _lengths(plan: Handover) -> list[str]:
-    """Return the lines of lengths by batch, none if there is one length for all."""
+    """Return the YAML lines of lengths by batch, [] if all batches have one length."""
     ranges = _drafting(plan)
     if len(plan.schedule) == 1:
         return []
+    _, last_batch, first_gamma = ranges[0]
     if len(ranges) == 1:
-        return [f"max_concurrency: {ranges[0][1]}"]
-    if ranges[0][2] != plan.gamma:
+        return [f"max_concurrency: {last_batch}"]
+    if first_gamma != plan.gamma:
         raise ValueError(
-            f"the plan is to draft {ranges[0][2]} at batch 1 and {plan.gamma} at a larger one; TensorRT-LLM takes "
+            f"the plan is to draft {first_gamma} at batch 1 and {plan.gamma} at a larger one; TensorRT-LLM takes "
             "lengths that are longest at the smallest batches: plan with one --batch, or a smaller --max-gamma"
         )
     return ["draft_len_schedule:", *(f"  {last}: {gamma}" for _, last, gamma in ranges)]

@@ -68,7 +68,10 @@ def costs(point: Mapping[str, Any]) -> LatencyModel:
 
 @lru_cache(maxsize=64)
 def _placed(files: tuple[str, ...], target: str, draft: str, tp: int, dtype: str) -> list[Placed]:
-    """The models with their types of weights and devices; `files` are hashes, so that a changed file is read anew."""
+    """Return the models with their types of weights and devices.
+
+    files: hashes of the files, so that the cache does not serve a changed file.
+    """
     large = models.target(target)
     small = models.drafter(draft, large, None).shape
     placed = [Placed(large, TYPES[dtype], tp)]
@@ -86,7 +89,10 @@ def _costs(
     dtype: str,
     overhead: float,
 ) -> LatencyModel:
-    """The latency model of these inputs; `files` are hashes, so that a changed file is read anew."""
+    """Return the latency model of these inputs.
+
+    files: hashes of the files, so that the cache does not serve a changed file.
+    """
     if ratio is not None:
         return constant(ratio, overhead=overhead)
     # The roofline of both models; times are cached.

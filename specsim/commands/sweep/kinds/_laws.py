@@ -17,7 +17,7 @@ MOST = 1 << 18
 
 @lru_cache(maxsize=256)
 def law(words: str) -> Array:
-    """The law (V,) of a few words; one that is drawn depends on its words alone.
+    """Return the law (V,) that `words` describe, in one of FORMS; equal words give equal laws.
 
     Examples
     --------
@@ -28,28 +28,29 @@ def law(words: str) -> Array:
     form, _, rest = words.partition(":")
     try:
         if form == "law":
-            made = np.array([float(Fraction(word) if "/" in word else word) for word in rest.split(",")])
+            row = np.array([float(Fraction(word) if "/" in word else word) for word in rest.split(",")])
         elif form == "zipf":
             size, exponent = rest.split(":")
             weights = np.arange(1, _vocab(size) + 1, dtype=float) ** -float(
                 check.scalar(float(exponent), "exponent", "[0, 16]")
             )
-            made = weights / weights.sum()
+            row = weights / weights.sum()
         elif form == "dirichlet":
             size, concentration, seed = rest.split(":")
-            share = float(check.scalar(float(concentration), "concentration", "(0, inf)"))
-            drawn = np.random.Generator(np.random.Philox(key=check.integer(int(seed), "seed", 0, limits.MAX_KEY)))
-            made = drawn.dirichlet(np.full(_vocab(size), share))
+            weight = float(check.scalar(float(concentration), "concentration", "(0, inf)"))
+            key = check.integer(int(seed), "seed", 0, limits.MAX_KEY)
+            generator = np.random.Generator(np.random.Philox(key=key))
+            row = generator.dirichlet(np.full(_vocab(size), weight))
         else:
             raise ValueError("that is no law")
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise ValueError(f"{error}; give {FORMS}") from None
     # A cached array must not change.
-    check.law(made, "it")
-    made.setflags(write=False)
-    return made
+    check.law(row, "it")
+    row.setflags(write=False)
+    return row
 
 
 def _vocab(words: str) -> int:
-    """The size of a vocabulary, checked."""
+    """Return the size of a vocabulary, checked."""
     return check.integer(int(words), "vocabulary", 1, MOST)
