@@ -70,7 +70,7 @@ def speedup(
     """
 
     def statistic(tokens: Array, blocks: Array, plain: Array, cycle: Array) -> Array:
-        """The speedup of each resample."""
+        """Return the speedup of each resample."""
         tau = tokens.sum(-1) / blocks.sum(-1)
         return tau * np.median(plain, axis=-1) / np.median(cycle, axis=-1)
 

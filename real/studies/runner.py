@@ -61,7 +61,7 @@ class Run(NamedTuple):
 
 def run(
     study: Study,
-    what: dict[str, Any],
+    provenance: dict[str, Any],
     output: Output,
     prepare: Callable[[dict[str, Any]], Callable[[Run], None]],
 ) -> None:
@@ -71,7 +71,7 @@ def run(
     ----------
     study : Study
         The kind of study.
-    what : dict
+    provenance : dict
         Its provenance: a record of another one is not carried on.
     output : Output
         Where the record goes, and how it is shown.
@@ -81,14 +81,14 @@ def run(
         that measures: this one adds to the record of the `Run` that it is given.
     """
     # A complete record is shown again.
-    out = record_path(output.out, study.name, study.schema, what)
-    old = earlier_record(out, study.schema, what, force=output.force)
+    out = record_path(output.out, study.name, study.schema, provenance)
+    old = earlier_record(out, study.schema, provenance, force=output.force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), study, form=output.form, again=True)
 
     # Measure what is missing.
     measure = prepare(old or {})
-    record = {"schema": study.schema, "complete": False, "provenance": what}
+    record = {"schema": study.schema, "complete": False, "provenance": provenance}
     with recording(record, out), progress_bar() as progress:
         measure(Run(record, partial(write_json, out, record), partial(begin_bar, progress)))
     finish(record, out, Console(), study, form=output.form)
@@ -107,7 +107,7 @@ def check_outputs(out: Path) -> None:
         check_writable(path if path.parent.exists() else nearest / path.parts[len(nearest.parts)])
 
 
-def record_path(out: Path | None, name: str, schema: str, what: dict[str, Any]) -> Path:
+def record_path(out: Path | None, name: str, schema: str, provenance: dict[str, Any]) -> Path:
     """The path of a study's record: the option, or the first default that is free or its own.
 
     Parameters
@@ -117,7 +117,7 @@ def record_path(out: Path | None, name: str, schema: str, what: dict[str, Any]) 
     name : str
         The default is NAME.json, then NAME-2.json and so on: no study ends because another one is
         there.
-    schema, what : str, dict
+    schema, provenance : str, dict
         As for `earlier_record`.
     """
     if out is not None:
@@ -125,12 +125,12 @@ def record_path(out: Path | None, name: str, schema: str, what: dict[str, Any]) 
     for number in itertools.count(1):
         path = Path(f"{name}.json" if number == 1 else f"{name}-{number}.json")
         is_free = not path.exists() and not path.with_suffix(".png").exists()
-        if is_free or (path.exists() and _other_study(path, schema, what) is None):
+        if is_free or (path.exists() and _other_study(path, schema, provenance) is None):
             return path
     raise AssertionError("there is always a free number")
 
 
-def earlier_record(out: Path, schema: str, what: dict[str, Any], *, force: bool) -> dict[str, Any] | None:
+def earlier_record(out: Path, schema: str, provenance: dict[str, Any], *, force: bool) -> dict[str, Any] | None:
     """The record that is there already, to be carried on or shown.
 
     None if there is no record, or with `force`.
@@ -139,7 +139,7 @@ def earlier_record(out: Path, schema: str, what: dict[str, Any], *, force: bool)
     ----------
     out : Path
         Where it would be.
-    schema, what : str, dict
+    schema, provenance : str, dict
         Its kind, and the provenance of the study to be run.
     force : bool
         Whether to replace it, whatever it is.
@@ -151,14 +151,14 @@ def earlier_record(out: Path, schema: str, what: dict[str, Any], *, force: bool)
     """
     if force or not out.exists():
         return None
-    reason = _other_study(out, schema, what)
+    reason = _other_study(out, schema, provenance)
     if reason is not None:
         raise ValueError(f"out {out} {reason}: give another --out, or --force to replace it")
     return dict(json.loads(out.read_text(encoding="utf-8")))
 
 
-def _other_study(path: Path, schema: str, what: dict[str, Any]) -> str | None:
-    """The reason why a file is not the record of this study; None if it is."""
+def _other_study(path: Path, schema: str, provenance: dict[str, Any]) -> str | None:
+    """Return the reason why a file is not the record of this study; None if it is."""
     # Read it; a record has a schema, and a provenance with a date.
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -170,11 +170,11 @@ def _other_study(path: Path, schema: str, what: dict[str, Any]) -> str | None:
         return f"holds a record of another kind ({kind}, not {schema})"
 
     # Compare the provenances, this one in the form that a file gives back.
-    new = json.loads(json.dumps(what))
+    new = json.loads(json.dumps(provenance))
     for name in sorted((new.keys() | old.keys()) - _WHEN):
         if new.get(name) != old.get(name):
-            there, here = f"{old.get(name)!r:.60}", f"{new.get(name)!r:.60}"
-            return f"holds another study ({name} is {there}, here {here})"
+            old_value, new_value = f"{old.get(name)!r:.60}", f"{new.get(name)!r:.60}"
+            return f"holds another study ({name} is {old_value}, here {new_value})"
     return None
 
 
@@ -244,7 +244,10 @@ def finish(
 
 
 def _saved(record: dict[str, Any], rows: int) -> str:
-    """How many prompts of an unfinished record were decoded, or else rows finished: a rerun goes on."""
+    """Return the end of the sentence on why a run stopped: how much is saved for the next run.
+
+    rows: finished rows. Comparisons save their prompts ("turns") instead.
+    """
     prompts = len(record.get("turns", []))
     if not rows and not prompts:
         return "; nothing was kept"

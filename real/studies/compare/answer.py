@@ -42,13 +42,13 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
 def answer(rows: list[dict[str, Any]], rule: str = "") -> str:
     """One sentence: whether speculation pays, by how much, at which gamma, and what was predicted."""
     # The lengths with the best predicted and measured speedup.
-    speeds = [(row["gamma"], row["speedup"]) for row in rows]
-    predicted = max(speeds, key=lambda pair: float(pair[1]["predicted"]))
-    measured = max(speeds, key=lambda pair: float(pair[1]["measured"]))
+    best_predicted = max(rows, key=lambda row: float(row["speedup"]["predicted"]))
+    best_measured = max(rows, key=lambda row: float(row["speedup"]["measured"]))
 
     # Speculation pays if the whole interval is above 1.
-    interval, value = measured[1]["interval"], measured[1]["measured"]
-    low, high = interval or (value, value)
+    best_speedup = best_measured["speedup"]
+    value = best_speedup["measured"]
+    low, high = best_speedup["interval"] or (value, value)
     if low > 1:
         pays = "pays"
     elif high <= 1:
@@ -56,33 +56,34 @@ def answer(rows: list[dict[str, Any]], rule: str = "") -> str:
     else:
         pays = "may pay or not, the interval holds 1"
 
-    # The loss of whoever takes the length with the best prediction.
-    loss = 1 - predicted[1]["measured"] / value
-    where = f"at gamma {predicted[0]}, which is {loss:.1%} slower"
+    # How much slower decoding is at the length with the best prediction.
+    loss = 1 - best_predicted["speedup"]["measured"] / value
+    place = f"at gamma {best_predicted['gamma']}, which is {loss:.1%} slower"
     if loss == 0:
-        where = "at the same gamma"
-    who = f" with the rule {rule}" if rule else ""
+        place = "at the same gamma"
+    with_rule = f" with the rule {rule}" if rule else ""
     return (
-        f"Speculation {pays}{who}: {report.span(measured[1], 2)} times the speed of plain decoding "
-        f"at gamma {measured[0]}, the best measured; "
-        f"the best predicted is {predicted[1]['predicted']:.2f}, {where}."
+        f"Speculation {pays}{with_rule}: {report.span(best_speedup, 2)} times the speed of plain decoding "
+        f"at gamma {best_measured['gamma']}, the best measured; "
+        f"the best predicted is {best_predicted['speedup']['predicted']:.2f}, {place}."
     )
 
 
-def emulation(what: dict[str, Any]) -> str | None:
+def emulation(provenance: dict[str, Any]) -> str | None:
     """One sentence where the target is padded to the cost of a larger model."""
-    millions = what.get("widened_to_millions")
+    millions = provenance.get("widened_to_millions")
     if not millions:
         return None
     return (
-        f"Cost emulation: the target ({what['target']}) is padded to the cost of {millions} M parameters; texts and "
-        "acceptance are those of the small model, times those of the large one (--widen 0: the pair as it is)."
+        f"Cost emulation: the target ({provenance['target']}) is padded to the cost of {millions} M parameters; "
+        "texts and acceptance are those of the small model, times those of the large one (--widen 0: the pair as it "
+        "is)."
     )
 
 
-def rounded(what: dict[str, Any]) -> str | None:
+def rounded(provenance: dict[str, Any]) -> str | None:
     """One sentence where the target's weights are in few bits."""
-    kind = what.get("target_weights")
+    kind = provenance.get("target_weights")
     if not kind:
         return None
     return (
@@ -105,10 +106,11 @@ def restless(runs: list[dict[str, Any]]) -> str | None:
     spread, gamma = max(spreads, default=(0.0, 0))
     if spread <= RESTLESS:
         return None
-    what = f"a cycle of gamma {gamma}" if gamma else "a plain step"
+    cycle = f"a cycle of gamma {gamma}" if gamma else "a plain step"
     return (
-        f"The machine was too restless to trust a time: the middle half of those of {what} spans {spread:.0%} of their "
-        f"median (at most {RESTLESS:.0%} is quiet). Acceptance and tau stand; run it again when nothing else runs."
+        f"The machine was too restless to trust a time: the middle half of those of {cycle} spans {spread:.0%} of "
+        f"their median (at most {RESTLESS:.0%} is quiet). Acceptance and tau stand; run it again when nothing else "
+        "runs."
     )
 
 
@@ -125,14 +127,14 @@ def closing(record: dict[str, Any]) -> str:
 def errors(record: dict[str, Any]) -> str:
     """One sentence on the errors of the predicted speedups."""
     speeds = [(row["gamma"], row["speedup"]) for row in record["pairs"]]
-    sizes = [(g, abs(speed["predicted"] / speed["measured"] - 1)) for g, speed in speeds]
-    gamma, worst = max(sizes, key=lambda pair: pair[1])
+    sizes = {gamma: abs(speed["predicted"] / speed["measured"] - 1) for gamma, speed in speeds}
+    gamma, worst = max(sizes.items(), key=lambda item: item[1])
     median = report.errors(speeds, record["provenance"]["calibrated"])
     return _sentence(f"{median}; the largest {worst:.1%}, at gamma {gamma}")
 
 
 def _sentence(text: str) -> str:
-    """A text with a capital letter at its beginning and a full stop at its end."""
+    """Return a text with a capital letter at its beginning and a full stop at its end."""
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -164,7 +166,7 @@ def wide_pairs(rows: list[dict[str, Any]]) -> str:
 
 
 def _wide(row: dict[str, Any]) -> list[str]:
-    """The cells of a row with all columns."""
+    """Return the cells of a row with all columns."""
     tau, calls, cycle, speed = row["tau"], row["target_calls"], row["cycle_s"], row["speedup"]
     over_positions, outside = tau["predicted_over_positions"], cycle["outside_models"]
     # Empty where texts are shorter than a block, or no phase was timed.

@@ -284,7 +284,7 @@ def compare(
         )
         from real.studies.compare.recorded import prepared
 
-        return prepared(pair, settings, chosen, what, old.get("turns", []))
+        return prepared(pair, settings, chosen, provenance, old.get("turns", []))
 
-    what = provenance_of(subject, settings, chosen, command_line("specsim-real"))
-    run(study_of(settings, wide=wide), what, Output(out, force, form), prepare)
+    provenance = provenance_of(subject, settings, chosen, command_line("specsim-real"))
+    run(study_of(settings, wide=wide), provenance, Output(out, force, form), prepare)

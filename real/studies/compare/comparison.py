@@ -129,18 +129,18 @@ class Comparison:
         return file
 
     def __repr__(self) -> str:
-        what = self.record["provenance"]
+        provenance = self.record["provenance"]
         best = max(self.rows, key=lambda row: float(row["speedup"]["measured"]))
         parts = [f"speedup={report.span(best['speedup'], 2)}"]
         # A tree may have no prediction.
         if (predicted := best["speedup"]["predicted"]) is not None:
             parts.append(f"predicted={predicted:.2f}")
         parts += [f"{name}={best[name]!r}" for name in ("gamma", "name", "rule") if name in best]
-        parts += [f"{name}={what[name]!r}" for name in ("target", "draft", "prompts")]
+        parts += [f"{name}={provenance[name]!r}" for name in ("target", "draft", "prompts")]
         return f"Comparison({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """The sentences and tables as HTML, which notebooks show."""
+        """Return the sentences and tables as HTML, which notebooks show."""
         blocks = blocks_of(in_form(self.record, None, "markdown"))
         return "\n".join(_as_html(block) for block in blocks if block)
 

@@ -153,9 +153,9 @@ def compare(
         )
 
     # The run, into a record as the command writes it.
-    what = provenance_of(_subject(pair), settings, chosen, "real.compare")
-    measure = prepared(pair, settings, chosen, what, [])
-    record: dict[str, Any] = {"schema": schema_of(settings), "complete": False, "provenance": what}
+    provenance = provenance_of(_subject(pair), settings, chosen, "real.compare")
+    measure = prepared(pair, settings, chosen, provenance, [])
+    record: dict[str, Any] = {"schema": schema_of(settings), "complete": False, "provenance": provenance}
     with progress_bar() if progress else contextlib.nullcontext() as bar:
         stages = _unseen_stages if bar is None else partial(begin_bar, bar)
         measure(Run(record, lambda: None, stages))
@@ -164,7 +164,7 @@ def compare(
 
 
 def _unseen_stages(total: int | None) -> Callable[[str], None]:
-    """A bar that is not shown: the function that names the next stage does nothing."""
+    """Return the function that names the next stage where no bar is shown: it does nothing."""
     return lambda stage: None
 
 
@@ -190,9 +190,14 @@ def _subject(pair: Pair) -> Subject:
 
 
 def _prompts(prompts: Sequence[str] | None, chat: bool, target: str, usual: Usual) -> Prompts:
-    """Return the prompts to decode after, by default those of the command for this target."""
+    """Return the prompts to decode after: the texts, or the command's default for this target.
+
+    usual: the command's defaults for this target. In `Prompts` the value None of `chat` leaves it to the
+    tokenizer whether prompts become chats, True demands it.
+    """
     if prompts is None:
-        return replace(chosen_prompts(default_prompts(target), usual.prompts), chat=chat or None)
+        default = chosen_prompts(default_prompts(target), usual.prompts)
+        return replace(default, chat=chat or None)
     is_list = isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes))
     if not is_list or not prompts or not all(isinstance(text, str) for text in prompts):
         raise ValueError(f"prompts must be a list of texts, at least one; got {check.shown(prompts)}")

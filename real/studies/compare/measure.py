@@ -60,7 +60,7 @@ def compare(
     prompts: Sequence[list[int]],
     settings: Settings,
     *,
-    step: Callable[[str], None] = lambda what: None,
+    step: Callable[[str], None] = lambda stage: None,
     finished: Sequence[Turn] = (),
     keep: Callable[[Turn], None] = lambda turn: None,
 ) -> Iterator[tuple[str, Found]]:
@@ -214,6 +214,7 @@ def _decode_all(
 
     `stream` is WRITE or MEASURE.
     """
+    # At most _TOGETHER prompts in a batch; plain decoding needs no draft model.
     runs: list[Decoded] = []
     for first in range(0, len(prompts), _TOGETHER):
         batch = prompts[first : first + _TOGETHER]
@@ -274,12 +275,14 @@ def _decode(
 
 
 def _calibrations(pair: Pair, prompts: Sequence[list[int]], settings: Settings) -> dict[str, Calibration]:
-    """A calibration for each rule, after a text of the length that decoding has halfway."""
+    """Return a calibration for each rule, after a text of the length that decoding has halfway."""
     # The text: the prompt of median length, repeated.
     middle = sorted(prompts, key=len)[len(prompts) // 2]
     half, longest = settings.max_tokens // 2, max(settings.timed)
     room = min(pair.target.context, pair.draft.context) - longest - 1
     text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
+
+    # Each rule decodes from there.
     return {
         name: Calibration(
             pair.target,

@@ -22,7 +22,7 @@ def prepared(
     pair: Pair,
     settings: Settings | TreeSettings,
     prompts: Prompts,
-    what: dict[str, Any],
+    provenance: dict[str, Any],
     turns: list[dict[str, Any]],
 ) -> Callable[[Run], None]:
     """Return the function that measures a comparison into the record of a run.
@@ -33,7 +33,7 @@ def prepared(
     turns: those of an earlier run of the same comparison, which are not measured again.
     """
     # Trees also need texts by which their shapes are chosen.
-    what |= prompts.applied(pair.tokenizer)
+    provenance |= prompts.applied(pair.tokenizer)
     ids = prompts.encoded(pair.tokenizer)
     if isinstance(settings, TreeSettings):
         spare, first = spare_prompts(prompts, settings)

@@ -35,36 +35,35 @@ def bandwidth(rates: dict[str, float]) -> str:
     )
 
 
-def target_name(what: dict[str, Any]) -> str:
+def target_name(provenance: dict[str, Any]) -> str:
     """The target of a record, with the size that its cost stands for, and its rounding."""
-    millions, kind = what.get("widened_to_millions"), what.get("target_weights")
+    millions, kind = provenance.get("widened_to_millions"), provenance.get("target_weights")
     cost = f" at the cost of {millions} M parameters (cost emulation)" if millions else ""
     rounding = f", rounded to {kind}: lossless with respect to that" if kind else ""
-    return f"{what['target']}{cost}{rounding}"
+    return f"{provenance['target']}{cost}{rounding}"
 
 
 def errors(speeds: list[tuple[int, dict[str, Any]]], calibrated: list[int]) -> str:
     """Median errors of predicted speedups (gamma, entry), over all and over the lengths not timed."""
-    off = {True: [], False: []}  # type: dict[bool, list[float]]
-    for gamma, entry in speeds:
-        off[gamma in calibrated].append(abs(entry["predicted"] / entry["measured"] - 1))
-    beyond = f", {np.median(off[False]):.1%} over the lengths not calibrated" if off[False] else ""
-    return f"median error of the predicted speedup {np.median(off[True] + off[False]):.1%}{beyond}"
+    sizes = {gamma: abs(entry["predicted"] / entry["measured"] - 1) for gamma, entry in speeds}
+    extrapolated = [size for gamma, size in sizes.items() if gamma not in calibrated]
+    beyond = f", {np.median(extrapolated):.1%} over the lengths not calibrated" if extrapolated else ""
+    return f"median error of the predicted speedup {np.median(list(sizes.values())):.1%}{beyond}"
 
 
 def verdict(record: dict[str, Any]) -> str:
     """The best gamma by prediction and by measurement, and the loss of the predicted one."""
     speeds = [(row["gamma"], row["speedup"]) for row in record["pairs"]]
-    predicted = max(speeds, key=lambda pair: pair[1]["predicted"])
-    measured = max(speeds, key=lambda pair: pair[1]["measured"])
-    loss = 1 - predicted[1]["measured"] / measured[1]["measured"]
+    predicted_gamma, predicted = max(speeds, key=lambda pair: pair[1]["predicted"])
+    measured_gamma, measured = max(speeds, key=lambda pair: pair[1]["measured"])
+    loss = 1 - predicted["measured"] / measured["measured"]
     difference = f"the predicted one is {loss:.1%} slower; "
     if loss == 0:
         difference = "the prediction found it; "
-    ending = "" if measured[1]["measured"] > 1 else "; speculation does not pay here"
+    ending = "" if measured["measured"] > 1 else "; speculation does not pay here"
     return (
-        f"best gamma: {predicted[0]} predicted ({predicted[1]['predicted']:.2f}x), "
-        f"{measured[0]} measured ({span(measured[1], 2)}x); "
+        f"best gamma: {predicted_gamma} predicted ({predicted['predicted']:.2f}x), "
+        f"{measured_gamma} measured ({span(measured, 2)}x); "
         f"{difference}{errors(speeds, record['provenance']['calibrated'])}{ending}"
     )
 
@@ -93,7 +92,7 @@ def face(record: dict[str, Any], plot: str) -> str:
     # The best lengths, and errors over all of them.
     sizes = [abs(error) for error in errors.values()]
     spans = {gamma: speed["interval"] for gamma, speed in speeds.items() if speed["interval"]}
-    outside = [gamma for gamma, ends in spans.items() if not _is_within(speeds[gamma]["predicted"], ends)]
+    outside = [gamma for gamma, ends in spans.items() if not is_within(speeds[gamma]["predicted"], ends)]
     summary = (
         f"Best number of drafts: {best['predicted']} predicted, {best['measured']} measured. Over {min(speeds)} to "
         f"{max(speeds)} drafts ({len(shown)} of {len(speeds)} rows are shown) the median error is "
@@ -104,9 +103,10 @@ def face(record: dict[str, Any], plot: str) -> str:
     return "\n".join([*lines, "", f"{summary} {made_by(record)}", "", picture])
 
 
-def _is_within(value: float, interval: list[float]) -> bool:
-    """Whether a number lies in an interval."""
-    return interval[0] <= value <= interval[1]
+def is_within(value: float, interval: list[float]) -> bool:
+    """Return whether a number lies in an interval [low, high], ends included."""
+    low, high = interval
+    return low <= value <= high
 
 
 def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:
@@ -129,8 +129,10 @@ def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:
 
 def cliffs(record: dict[str, Any]) -> list[str]:
     """Lines on steps of the measured t(m), where one token more takes a tenth more time, or less."""
-    # Seconds of a pass over m tokens.
-    times = {1: record["costs"]["verify_s"][0]} if record["costs"]["gammas"][0] == 0 else {}
+    # Seconds of a pass over m tokens. One token: the verify phase of gamma 0, if it was timed.
+    costs = record["costs"]
+    verify_s = dict(zip(costs["gammas"], costs["verify_s"], strict=True))
+    times = {1: verify_s[0]} if 0 in verify_s else {}
     for row in record["pairs"]:
         if row["cycle_s"]["phases_measured"]:
             times[row["gamma"] + 1] = row["cycle_s"]["phases_measured"]["verify"]
@@ -195,19 +197,20 @@ def drawn(record: dict[str, Any]) -> Any:
     return figure
 
 
-def caption(what: dict[str, Any]) -> str:
+def caption(provenance: dict[str, Any]) -> str:
     """Models, temperature and hardware of a record: the title of its picture."""
-    temperature = f"T = {what['warping']['temperature']:g}"
-    return f"target: {target_name(what)}, draft: {what['draft']}, {temperature}\n{hardware(what)}"
+    temperature = f"T = {provenance['warping']['temperature']:g}"
+    return f"target: {target_name(provenance)}, draft: {provenance['draft']}, {temperature}\n{hardware(provenance)}"
 
 
-def hardware(what: dict[str, Any]) -> str:
+def hardware(provenance: dict[str, Any]) -> str:
     """Processor or device, threads and number format of a record, short enough for a title."""
-    machine, threads = what["machine"], what.get("threads", 1)
-    device = what.get("device", "cpu")
+    machine, threads = provenance["machine"], provenance.get("threads", 1)
+    device = provenance.get("device", "cpu")
     if device == "cpu":
-        device = f"{machine['processor']}, {threads} thread{'s' * (threads != 1)}"
-    return f"{device}, {what['dtype']}"
+        unit = "thread" if threads == 1 else "threads"
+        device = f"{machine['processor']}, {threads} {unit}"
+    return f"{device}, {provenance['dtype']}"
 
 
 def bars(entries: list[dict[str, Any]]) -> Array | None:
@@ -221,7 +224,7 @@ def bars(entries: list[dict[str, Any]]) -> Array | None:
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown table of a recorded comparison, with its models and machine and its plot."""
     # The table.
-    what = record["provenance"]
+    provenance = record["provenance"]
     lines = [
         "| gamma | tau predicted | tau measured | difference | every position alike | target calls measured "
         "| speedup predicted | speedup measured | error: acceptance | error: time | outside the models |",
@@ -245,7 +248,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     mean, rates = record["acceptance"]["mean"], record["bandwidth"]
     lines += [
         "",
-        f"Target: {target_name(what)}. Cycles timed at {timed(what, record['pairs'])}; {verdict(record)}. "
+        f"Target: {target_name(provenance)}. Cycles timed at {timed(provenance, record['pairs'])}; {verdict(record)}. "
         f"Acceptance per position {mean['predicted']:.3f} over {record['acceptance']['tokens']} tokens of "
         f"{record['acceptance']['texts']} texts. Plain decoding reads weights at {rates['baseline'] / 1e9:.1f} GB/s "
         f"(a copy moves {rates['copy'] / 1e9:.1f} GB/s). {made_by(record)}",
@@ -257,12 +260,12 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     return "\n".join(lines)
 
 
-def timed(what: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+def timed(provenance: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """The lengths at which cycles were timed."""
-    extrapolated = {row["gamma"] for row in rows} - set(what["calibrated"])
+    extrapolated = {row["gamma"] for row in rows} - set(provenance["calibrated"])
     if not extrapolated:
         return "every gamma"
-    return f"gamma {', '.join(map(str, what['calibrated']))} only"
+    return f"gamma {', '.join(map(str, provenance['calibrated']))} only"
 
 
 def made_by(record: dict[str, Any]) -> str:
@@ -270,13 +273,13 @@ def made_by(record: dict[str, Any]) -> str:
 
     A run that was killed could not write that.
     """
-    what = record["provenance"]
-    used, machine = what["versions"], what["machine"]
+    provenance = record["provenance"]
+    used, machine = provenance["versions"], provenance["machine"]
     ending = "" if record["complete"] else f" Incomplete: {record.get('failed', 'still running')}."
     return (
-        f"Measured {what['date'][:10]} on {machine['processor']}, {what['threads']} thread, "
-        f"{what['dtype']}, Python {used['python']}, torch {used['torch']}, "
-        f"transformers {used['transformers']}: `{what['command']}`.{ending}"
+        f"Measured {provenance['date'][:10]} on {machine['processor']}, {provenance['threads']} thread, "
+        f"{provenance['dtype']}, Python {used['python']}, torch {used['torch']}, "
+        f"transformers {used['transformers']}: `{provenance['command']}`.{ending}"
     )
 
 
@@ -286,5 +289,8 @@ def span(entry: dict[str, Any], digits: int = 3) -> str:
 
 
 def bracket(interval: list[float] | None, form: str) -> str:
-    """An interval in brackets; empty where one prompt gives none."""
-    return "" if interval is None else f"[{interval[0]:{form}}, {interval[1]:{form}}]"
+    """Return an interval [low, high] as text, its ends in this format; "" for None (a single prompt)."""
+    if interval is None:
+        return ""
+    low, high = interval
+    return f"[{low:{form}}, {high:{form}}]"

@@ -105,8 +105,8 @@ def rows_of(
     plain = [turn.runs[plain_job] for turn in turns]
     for name, g in itertools.product(settings.rules, settings.gammas):
         job = Job(g, name)
-        seconds = [turn.phases[job] for turn in turns if job in turn.phases]
-        phases = {phase: sum(each[phase] for each in seconds) for phase in PHASES if seconds}
+        timings = [turn.phases[job] for turn in turns if job in turn.phases]
+        phases = {phase: sum(seconds[phase] for seconds in timings) for phase in PHASES if timings}
         yield name, row(g, texts, settings.verifier(name), sides[job], plain, phases, level)
     for name, g in itertools.product(settings.rules[1:], settings.gammas):
         yield name, gain(g, sides[Job(g, settings.rules[0])], sides[Job(g, name)], level)
@@ -184,26 +184,36 @@ def measured_speedup(tokens: Array, blocks: Array, steps: Array, cycles: Array) 
 
 
 def gain(gamma: int, base: Side, side: Side, level: float) -> Gain:
-    """The gain of a rule over the first one at this gamma: ratios, prompt paired with prompt."""
-    # Whole numbers by prompt, from which ratios of sums are formed.
+    """Return the gain of a rule (`side`) over the first one (`base`) at this gamma.
+
+    Gains are ratios, prompt paired with prompt.
+    """
+    # Whole numbers by prompt, from which ratios of sums are formed: tokens, then target calls.
     counts = side.tokens, base.tokens, side.blocks, base.blocks
 
-    def tau_ratio(new: Array, old: Array, calls: Array, old_calls: Array) -> Array:
-        """Ratio of tau from sums of tokens and target calls.
+    def tau_ratio(tokens: Array, base_tokens: Array, calls: Array, base_calls: Array) -> Array:
+        """Return the ratio of tau from sums of tokens and target calls.
 
         The products are of whole numbers, so that equal runs give exactly 1.
         """
-        return new * old_calls / (calls * old)
+        return tokens * base_calls / (calls * base_tokens)
 
     def measured_tau(*counts: Array) -> Array:
-        """Ratio of tau of each resample."""
+        """Return the ratio of tau of each resample."""
         return tau_ratio(*(count.sum(-1) for count in counts))
 
     def measured_speed(*data: Array) -> Array:
-        """Ratio of tokens a second of each resample."""
-        base_cycle, cycle = (np.median(seconds, axis=-1) for seconds in data[4:])
-        return measured_tau(*data[:4]) * base_cycle / cycle
+        """Return the ratio of tokens a second of each resample; data: the four counts, then cycles."""
+        *counts, base_seconds, seconds = data
+        base_cycle, cycle = np.median(base_seconds, axis=-1), np.median(seconds, axis=-1)
+        return measured_tau(*counts) * base_cycle / cycle
 
+    def tau_difference(*sums: Array) -> Array:
+        """Return measured less predicted ratio of tau; sums: the four counts, then expected blocks."""
+        *counts, base_expected, expected = sums
+        return tau_ratio(*counts) - base_expected / expected
+
+    # Measured ratios have intervals over prompts, their difference from predictions as well.
     predicted = intervals.ratio(base.expected, side.expected)
     return Gain(
         gamma=gamma,
@@ -211,7 +221,7 @@ def gain(gamma: int, base: Side, side: Side, level: float) -> Gain:
         tau_measured=intervals.bootstrap(counts, measured_tau),
         tau_difference=intervals.jackknife(
             (*counts, base.expected, side.expected),
-            lambda *sums: tau_ratio(*sums[:4]) - sums[4] / sums[5],
+            tau_difference,
             level=level,
         ),
         speed_predicted=predicted.value * base.costs.cycle(gamma) / side.costs.cycle(gamma),

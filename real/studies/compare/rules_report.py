@@ -23,18 +23,21 @@ COLOURS = ("C0", "C1", "C4", "black", "C5", "C9", "C6", "C7")
 OFFSET = 0.12
 
 
-def columns(record: dict[str, Any], what: str) -> list[list[str]]:
-    """Cells of a table, headings first: tau, or speedup, of each rule by gamma, and rules' gains."""
+def columns(record: dict[str, Any], quantity: str) -> list[list[str]]:
+    """Return the cells of a table, headings first: a quantity of each rule by gamma, and gains of it.
+
+    quantity: "tau" or "speedup", a key of the record's rows.
+    """
     # Entries by rule and gamma; only tau has a column for the difference.
-    runs, has_difference = record["runs"], what == "tau"
+    runs, has_difference = record["runs"], quantity == "tau"
     gain_key, form = ("tau", ".3f") if has_difference else ("speed", ".2f")
-    entries = {(run["rule"], row["gamma"]): row[what] for run in runs for row in run["pairs"]}
+    entries = {(run["rule"], row["gamma"]): row[quantity] for run in runs for row in run["pairs"]}
     gains_by = {(gain["rule"], gain["gamma"]): gain[gain_key] for gain in record["gains"]}
 
     # The headings.
     head = ["gamma"]
     for run in runs:
-        head += [f"{run['rule']}: {what} predicted", "measured"]
+        head += [f"{run['rule']}: {quantity} predicted", "measured"]
         head += ["difference"] if has_difference else []
     for run in runs[1:]:
         head += [f"{run['rule']} over {runs[0]['rule']}: predicted", "measured"]
@@ -63,7 +66,7 @@ def _pair(entry: dict[str, Any] | None, form: str) -> list[str]:
 
 
 def _less_one(entry: dict[str, Any] | None) -> dict[str, Any] | None:
-    """An entry of ratios as one of gains: every number less 1."""
+    """Return an entry of ratios as one of gains: every number less 1."""
     if entry is None:
         return None
     interval = entry["interval"] and [end - 1 for end in entry["interval"]]
@@ -78,13 +81,8 @@ def missed(record: dict[str, Any]) -> list[str]:
     return [
         f"{name}, gamma {row['gamma']}"
         for name, row in rows
-        if row["tau"]["difference_interval"] and not _holds(row["tau"]["difference_interval"], 0)
+        if row["tau"]["difference_interval"] and not report.is_within(0, row["tau"]["difference_interval"])
     ]
-
-
-def _holds(interval: list[float], value: float) -> bool:
-    """Whether a value lies in an interval."""
-    return interval[0] <= value <= interval[1]
 
 
 def verdict(record: dict[str, Any]) -> str:
@@ -93,7 +91,7 @@ def verdict(record: dict[str, Any]) -> str:
     if not rows:
         return "one prompt: no intervals"
     out, number = missed(record), len(rows) + len(record["gains"])
-    alone = sum(not _holds(tau["interval"], tau["predicted"]) for tau in rows)
+    alone = sum(not report.is_within(tau["predicted"], tau["interval"]) for tau in rows)
     exceptions = f", all but {'; '.join(out)}" if out else ""
     return (
         f"{number - len(out)} of {number} differences between measured and predicted (tau of each rule, and gains) "
@@ -126,7 +124,8 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
 
 def gains(record: dict[str, Any]) -> list[str]:
     """The gains of each later rule over the first, in tau and in tokens a second: a table a rule."""
-    head, first = ["gamma", "tau, %\npredicted", "\nmeasured", "speed, %\npredicted", "\nmeasured"], record["runs"][0]
+    head = ["gamma", "tau, %\npredicted", "\nmeasured", "speed, %\npredicted", "\nmeasured"]
+    first_rule = record["runs"][0]["rule"]
     tables = []
     for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
         lines = [
@@ -134,7 +133,7 @@ def gains(record: dict[str, Any]) -> list[str]:
             for gain in record["gains"]
             if gain["rule"] == rule
         ]
-        tables.append(f"\n{rule} over {first['rule']}\n{aligned([head, *lines])}")
+        tables.append(f"\n{rule} over {first_rule}\n{aligned([head, *lines])}")
     return tables
 
 
@@ -148,17 +147,17 @@ def _percent(entry: dict[str, Any]) -> list[str]:
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown of a record: both tables, the verdict, models and machine, and its plot."""
     # A table of tau and one of speedup, then the settings.
-    what, text = record["provenance"], []
+    provenance, text = record["provenance"], []
     for name in ("tau", "speedup"):
         head, *lines = columns(record, name)
         text += [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
-    warping = what["warping"]
+    warping = provenance["warping"]
     used = [f"{name} {warping[name]:g}" for name, off in OFF.items() if warping[name] != off]
     filters = ", ".join(used)
     text += [
-        f"Target: {report.target_name(what)}; temperature {warping['temperature']:g}, {filters or 'no filters'}; "
-        f"{what['prompts']} prompts, up to {what['max_tokens']} tokens each. {verdict(record)}. "
-        f"Cycles timed at {report.timed(what, record['runs'][0]['pairs'])}. {report.made_by(record)}",
+        f"Target: {report.target_name(provenance)}; temperature {warping['temperature']:g}, {filters or 'no filters'}; "
+        f"{provenance['prompts']} prompts, up to {provenance['max_tokens']} tokens each. {verdict(record)}. "
+        f"Cycles timed at {report.timed(provenance, record['runs'][0]['pairs'])}. {report.made_by(record)}",
         "",
         f"![tau of chain rules, predicted and measured]({plot})",
     ]
@@ -181,11 +180,11 @@ def drawn(record: dict[str, Any]) -> Any:
     shown = [(left, run["pairs"], "tau", run["rule"]) for run in record["runs"]]
     for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
         rows = [gain for gain in record["gains"] if gain["rule"] == rule]
-        shown += [(right, rows, what, f"{rule}, {what}") for what in ("tau", "speed")]
+        shown += [(right, rows, key, f"{rule}, {key}") for key in ("tau", "speed")]
 
     # Predictions as a line, measurements beside it.
-    for i, (axis, rows, what, name) in enumerate(shown):
-        gammas, entries = np.array([row["gamma"] for row in rows]), [row[what] for row in rows]
+    for i, (axis, rows, key, name) in enumerate(shown):
+        gammas, entries = np.array([row["gamma"] for row in rows]), [row[key] for row in rows]
         colour = COLOURS[i % len(COLOURS)]
         look = {"color": colour, "markersize": 4}
         axis.plot(gammas, [e["predicted"] for e in entries], ("-", "--")[i % 2], color=colour, label=name)
@@ -204,8 +203,9 @@ def drawn(record: dict[str, Any]) -> Any:
         axis.grid(alpha=0.3)
         pictures.legend_beside(axis, "lines: predicted\ndots: measured,\n95 %")
     acceptance = ""
-    if record["runs"][0].get("acceptance"):
-        mean = record["runs"][0]["acceptance"]["mean"]
+    first_run = record["runs"][0]
+    if first_run.get("acceptance"):
+        mean = first_run["acceptance"]["mean"]
         acceptance = f"; acceptance {mean['predicted']:.3f} {report.bracket(mean['interval'], '.3f')}".rstrip()
     figure.suptitle(report.caption(record["provenance"]) + acceptance, fontsize=9)
     return figure

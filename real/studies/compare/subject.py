@@ -52,7 +52,7 @@ def provenance_of(
     A record is carried on only by a run with the same one.
     """
     # Entries of every comparison.
-    what = provenance.provenance(
+    run_provenance = provenance.provenance(
         command=command,
         target=subject.target or "bundled",
         draft=subject.draft or "bundled",
@@ -68,18 +68,19 @@ def provenance_of(
         max_tokens=settings.max_tokens,
         widened_to_millions=subject.widen or None,
     )
-    what |= prompts.asked
+    run_provenance |= prompts.asked
     if subject.weights:
-        what["target_weights"] = subject.weights
+        run_provenance["target_weights"] = subject.weights
 
     # Entries of chains, then those of trees.
     if isinstance(settings, Settings):
-        what |= {"gammas": settings.gammas, "calibrated": settings.timed}
+        run_provenance |= {"gammas": settings.gammas, "calibrated": settings.timed}
         if settings.timed_prompts is not None:
-            what["timed_prompts"] = settings.timed_prompts
-        return what | ({"params": list(settings.params)} if settings.params else {})
-    what["trees"] = list(settings.trees)
-    what |= {"scheme": settings.scheme, "chains": list(settings.gammas)}
-    what["shape_texts"] = len(spare_prompts(prompts, settings)[0])
+            run_provenance["timed_prompts"] = settings.timed_prompts
+        return run_provenance | ({"params": list(settings.params)} if settings.params else {})
+    run_provenance["trees"] = list(settings.trees)
+    run_provenance |= {"scheme": settings.scheme, "chains": list(settings.gammas)}
+    texts_for_shapes, _ = spare_prompts(prompts, settings)
+    run_provenance["shape_texts"] = len(texts_for_shapes)
     optional = {"step": settings.step, "draws": settings.draws}
-    return what | {name: value for name, value in optional.items() if value is not None}
+    return run_provenance | {name: value for name, value in optional.items() if value is not None}

@@ -69,10 +69,11 @@ def shape_ranks(
 ) -> list[float]:
     """Acceptance by rank along texts that are not reported, after prompts numbered from `first`."""
     vocab = pair.target.vocab_size
-    texts, most = [], min(RANKS, vocab, settings.warping.top_k or vocab)
+    num_ranks = min(RANKS, vocab, settings.warping.top_k or vocab)
+    texts = []
     for i, prompt in enumerate(prompts, first):
         step("acceptance by rank, on other texts")
-        texts.append(scored(pair, prompt, settings, i, SHAPE, most))
+        texts.append(scored(pair, prompt, settings, i, SHAPE, num_ranks))
     return mean_ranks(texts)
 
 
@@ -82,12 +83,13 @@ def scored(
     settings: TreeSettings,
     i: int,
     stream: int,
-    most: int,
+    num_ranks: int,
     shapes: Iterable[tuple[int, ...]] = (),
 ) -> Text:
     """Let the target write a text after a prompt, and score it.
 
-    It is scored for chains, by ranks (`most` of them), and by calls in trees of these shapes.
+    Text i is scored for chains, by ranks (`num_ranks` of them), and by calls in trees of these shapes.
+    `stream` is WRITE or SHAPE.
     """
     # The text, and its score for chains.
     tokens = decode(
@@ -101,8 +103,8 @@ def scored(
         stop=ends_of(pair),
         kept=pair.kept,
     ).tokens
-    both = laws(pair.target, pair.draft, prompt, tokens, settings.warping)
-    p, q = (np.asarray(law.double().cpu()) for law in both)
+    target_rows, draft_rows = laws(pair.target, pair.draft, prompt, tokens, settings.warping)
+    p, q = (np.asarray(rows.double().cpu()) for rows in (target_rows, draft_rows))
     y = np.array(tokens)
     score, ended = Score(at(p, y), at(q, y), overlap(p, q)), len(tokens) < settings.max_tokens
 
@@ -110,7 +112,7 @@ def scored(
     p, q = (law / law.sum(axis=-1, keepdims=True) for law in (p, q))
     ranks = np.zeros((1, len(y), 0))
     if settings.scheme in tree_texts.STEPS:
-        ranks = tree_texts.acceptance_by_rank(p, q, y, most, scheme=settings.scheme, seed=i)
+        ranks = tree_texts.acceptance_by_rank(p, q, y, num_ranks, scheme=settings.scheme, seed=i)
     calls = {shape: call_samples(settings.scheme, p, q, y, shape, i, settings.step) for shape in shapes}
     return Text(score, ended, ranks, calls)
 
@@ -152,8 +154,11 @@ def take_turns(
     for i in range(first, len(prompts)):
         turn = Turn({}, {}, {})
         for entry in order if i % 2 else reversed(order):
-            job, length, verifier, stage = PLAIN, 0, chain_rule(CHAIN), "plain decoding"
-            if entry is not None:
+            # Plain decoding is no entry.
+            if entry is None:
+                job, length, verifier = PLAIN, 0, chain_rule(CHAIN)
+                stage = "plain decoding"
+            else:
                 job, length, verifier = entry.job, entry.length, entry.verifier
                 stage = f"{entry.name}, {entry.rule}"
             turn.visits[job] = calibrations[job].visit(length)
@@ -195,7 +200,7 @@ def _calibrations(
     text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
 
     def timed(verifier: Any, lengths: Sequence[int]) -> Calibration:
-        """A calibration of a verifier at these lengths."""
+        """Return a calibration of a verifier at these lengths."""
         return Calibration(
             pair.target,
             pair.draft,

@@ -26,7 +26,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
     `wide` shows all columns.
     """
     # The table.
-    rows, what = record["rows"], record["provenance"]
+    rows, provenance = record["rows"], record["provenance"]
     head = ["tree\n  rule", "nodes,\nlevels", "tau\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured"]
     cells = [_cells(row) for row in rows]
     if wide:
@@ -37,14 +37,14 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
     # Sentences above and below it.
     return shown(
         faster(record),
-        answer.emulation(what),
-        answer.rounded(what),
+        answer.emulation(provenance),
+        answer.rounded(provenance),
         answer.restless(rows),
         f"\n{lines}\n",
         tree_sentences.passes(rows),
         tree_sentences.elsewhere(rows),
         tree_sentences.shapes(record),
-        tree_sentences.siblings(what),
+        tree_sentences.siblings(provenance),
         tree_sentences.suggested(record),
         verdict(rows),
         "Brackets: 95 % over prompts. All took turns with plain decoding, prompt by prompt.",
@@ -52,7 +52,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """The cells of a row in the table of usual width."""
+    """Return the cells of a row in the table of usual width."""
     tau, speed = row["tau"], row["speedup"]
     return [
         f"{row['name']}\n  {row['rule']}",
@@ -65,17 +65,17 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _predicted(value: float | None) -> str:
-    """A predicted number, or words that say that there is none."""
+    """Return a predicted number, or words that say that there is none."""
     return NONE.replace(" ", "\n") if value is None else f"{value:.2f}"
 
 
 def _stacked(entry: dict[str, Any]) -> str:
-    """A measured number, and below it its interval."""
+    """Return a measured number, and below it its interval."""
     return f"{entry['measured']:.2f}\n{report.bracket(entry['interval'], '.2f')}"
 
 
 def _wide_cells(row: dict[str, Any]) -> list[str]:
-    """The cells that the wide table adds to a row: interval of tau's difference, cycle times, t(m)."""
+    """Return the cells that the wide table adds to a row: interval of tau's difference, cycle times, t(m)."""
     cycle = row["cycle_s"]
     return [
         report.bracket(row["tau"]["difference_interval"], "+.2f"),
@@ -118,16 +118,15 @@ def faster(record: dict[str, Any]) -> str | None:
 
 
 def _name(row: dict[str, Any]) -> str:
-    """A chain or a tree with its rule, in a sentence."""
-    return f"{'tree ' * row['tree']}{row['name']} under {row['rule']}"
+    """Return a chain or a tree with its rule, in a sentence."""
+    kind = "tree " if row["tree"] else ""
+    return f"{kind}{row['name']} under {row['rule']}"
 
 
 def missed(rows: list[dict[str, Any]]) -> list[str]:
     """The entries whose interval of measured less predicted tau does not hold 0."""
     pairs = [(row, row["tau"]["difference_interval"]) for row in rows]
-    return [
-        f"{row['name']}, {row['rule']}" for row, interval in pairs if interval and not interval[0] <= 0 <= interval[1]
-    ]
+    return [f"{row['name']}, {row['rule']}" for row, ends in pairs if ends and not report.is_within(0, ends)]
 
 
 def verdict(rows: list[dict[str, Any]]) -> str:
@@ -153,21 +152,21 @@ def verdict(rows: list[dict[str, Any]]) -> str:
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown of a record: the table, the fastest entries, models and machine, and its plot."""
     # The table.
-    what, rows = record["provenance"], record["rows"]
+    provenance, rows = record["provenance"], record["rows"]
     head = ["tree", "rule", "nodes", "levels", "tau predicted", "tau measured", "difference", "t(nodes + 1)",
             "speedup predicted", "speedup measured"]  # fmt: skip
     text = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     for row in rows:
         tau, speed = row["tau"], row["speedup"]
-        both = ((tau["predicted"], 3), (speed["predicted"], 2))
-        predicted = [NONE if value is None else f"{value:.{n}f}" for value, n in both]
-        cells = [row["name"], f"`{row['rule']}`", str(row["nodes"]), str(row["levels"]), predicted[0],
+        digits = ((tau["predicted"], 3), (speed["predicted"], 2))
+        predicted_tau, predicted_speed = (NONE if value is None else f"{value:.{n}f}" for value, n in digits)
+        cells = [row["name"], f"`{row['rule']}`", str(row["nodes"]), str(row["levels"]), predicted_tau,
                  report.span(tau), report.bracket(tau["difference_interval"], "+.3f"),
-                 _steps(row), predicted[1], report.span(speed, 2)]  # fmt: skip
+                 _steps(row), predicted_speed, report.span(speed, 2)]  # fmt: skip
         text.append(f"| {' | '.join(cells)} |")
 
     # Filters that are on, and the sentences of a terminal.
-    warping, off = what["warping"], vars(Warping())
+    warping, off = provenance["warping"], vars(Warping())
     names = [name for name in warping if name not in ("temperature", "logit_bias")]
     filters = [f"{name} {warping[name]:g}" for name in names if warping[name] != off[name]]
     lines = [
@@ -175,15 +174,15 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         answer.restless(rows),
         tree_sentences.elsewhere(rows),
         tree_sentences.shapes(record),
-        tree_sentences.siblings(what),
+        tree_sentences.siblings(provenance),
         tree_sentences.suggested(record),
         verdict(rows),
     ]
     text += [
         "",
-        f"Target: {report.target_name(what)}; siblings drawn {what['scheme']!r}; temperature "
-        f"{warping['temperature']:g}, {', '.join(filters) or 'no filters'}; {what['prompts']} prompts, up to "
-        f"{what['max_tokens']} tokens each. {' '.join(line for line in lines if line)} {report.made_by(record)}",
+        f"Target: {report.target_name(provenance)}; siblings drawn {provenance['scheme']!r}; temperature "
+        f"{warping['temperature']:g}, {', '.join(filters) or 'no filters'}; {provenance['prompts']} prompts, up to "
+        f"{provenance['max_tokens']} tokens each. {' '.join(line for line in lines if line)} {report.made_by(record)}",
         "",
         f"![tau and speedup of trees and chains]({plot})",
     ]
@@ -202,9 +201,9 @@ def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`: a line a shape, and a colour a rule of chains and of trees."""
     shapes = list(dict.fromkeys(row["name"] for row in record["rows"]))
     groups = list(dict.fromkeys((row["tree"], row["rule"]) for row in record["rows"]))
-    figure, axes = pictures.figure(10, 1.6 + 0.3 * len(shapes), 2)
-    tau_panel = (axes[0], "tau", "tau (tokens per target call)")
-    for axis, key, title in (tau_panel, (axes[1], "speedup", "speedup")):
+    figure, (tau_axis, speedup_axis) = pictures.figure(10, 1.6 + 0.3 * len(shapes), 2)
+    tau_panel = (tau_axis, "tau", "tau (tokens per target call)")
+    for axis, key, title in (tau_panel, (speedup_axis, "speedup", "speedup")):
         for i, (is_tree, rule) in enumerate(groups):
             # Rules of one shape stand above each other on its line.
             rows = [r for r in record["rows"] if (r["tree"], r["rule"]) == (is_tree, rule)]
@@ -234,13 +233,13 @@ def drawn(record: dict[str, Any]) -> Any:
     # The shapes are named at the left alone.
     nodes = {row["name"]: row["nodes"] for row in record["rows"]}
     labels = [_label(name, nodes[name]) for name in shapes]
-    axes[0].set_yticks(range(len(shapes)), labels, fontsize=8)
-    axes[1].axvline(1, color="black", linewidth=0.8)
-    pictures.legend_beside(axes[1], "crosses: predicted\ndots: measured, 95 %")
+    tau_axis.set_yticks(range(len(shapes)), labels, fontsize=8)
+    speedup_axis.axvline(1, color="black", linewidth=0.8)
+    pictures.legend_beside(speedup_axis, "crosses: predicted\ndots: measured, 95 %")
     figure.suptitle(report.caption(record["provenance"]), fontsize=9)
     return figure
 
 
 def _label(name: str, nodes: int) -> str:
-    """The name of a shape as a label; that of a tree has its nodes."""
+    """Return the name of a shape as a label; that of a tree has its nodes."""
     return name if name.startswith("chain") else f"tree {name}, {nodes} nodes"

@@ -99,7 +99,7 @@ def _row(
     runs = [turn.runs[entry.job] for turn in turns]
     tokens = np.array([run.tokens for run in runs])
     blocks = np.array([len(run.accepted) for run in runs])
-    steps, cycles = (np.array([run.cycle for run in side]) for side in (plain, runs))
+    steps, cycles = np.array([run.cycle for run in plain]), np.array([run.cycle for run in runs])
     costs = costs_of({0: visits, entry.length: [turn.visits[entry.job] for turn in turns]})
     cycle, step = costs.cycle(entry.length), costs.cycle(0)
 
@@ -177,7 +177,7 @@ def fastest_of(rows: Sequence[TreeRow], entries: Sequence[Entry], turns: Sequenc
         chain_calls: Array,
         chain_cycle: Array,
     ) -> Array:
-        """The tree's tokens a second over the chain's, for each resample of prompts."""
+        """Return the tree's tokens a second over the chain's, for each resample of prompts."""
         tau_ratio = tokens.sum(-1) * chain_calls.sum(-1) / (calls.sum(-1) * chain_tokens.sum(-1))
         return tau_ratio * np.median(chain_cycle, axis=-1) / np.median(cycle, axis=-1)
 
@@ -193,6 +193,8 @@ def as_json(row: TreeRow) -> dict[str, Any]:
         predicted, predicted_span = row.tau_predicted.value, span_of(row.tau_predicted)
     if row.tau_difference is not None:
         difference = span_of(row.tau_difference)
+
+    # The row, predictions beside measurements.
     return {
         "name": row.name,
         "rule": row.rule,

@@ -42,7 +42,7 @@ def elsewhere(rows: list[dict[str, Any]]) -> str:
 
 
 def _flat(row: dict[str, Any]) -> float:
-    """The speedup of a row's measured tau with the costs of a large GPU."""
+    """Return the speedup of a row's measured tau with the costs of a large GPU."""
     return float(row["tau"]["measured"]) / (FLAT + DRAFT * int(row["levels"]))
 
 
@@ -90,12 +90,12 @@ def shapes(record: dict[str, Any]) -> str | None:
     )
 
 
-def siblings(what: dict[str, Any]) -> str | None:
+def siblings(provenance: dict[str, Any]) -> str | None:
     """One sentence: the step rule, and the number of draws, where they are not those of the scheme."""
     clauses = []
-    if "step" in what:
-        clauses.append(f"tree rules run the step rule {what['step']!r}")
-    if "draws" in what:
-        number = what["draws"]
+    if "step" in provenance:
+        clauses.append(f"tree rules run the step rule {provenance['step']!r}")
+    if "draws" in provenance:
+        number = provenance["draws"]
         clauses.append(f"a node draws until {number} different siblings are expected, or its places are full")
     return ", and ".join(clauses).capitalize() + "." if clauses else None

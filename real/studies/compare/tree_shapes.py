@@ -243,7 +243,7 @@ def call_samples(
 
 
 def _chain_rule(entry: Entry) -> ModuleType | Stepwise | None:
-    """The chain rule that an entry runs; None for a tree of several paths."""
+    """Return the chain rule that an entry runs; None for a tree of several paths."""
     if not entry.is_tree:
         return entry.verifier  # type: ignore[no-any-return]
     name, verifier = discover.facts(entry.verifier.rule).chain, entry.verifier
@@ -253,5 +253,5 @@ def _chain_rule(entry: Entry) -> ModuleType | Stepwise | None:
 
 
 def _has_default_step(verifier: TreeVerifier) -> bool:
-    """Whether a rule runs the scheme's default step rule, or none."""
+    """Return whether a rule runs the scheme's default step rule, or none."""
     return verifier.step in (None, discover.facts(verifier.rule).steps.get(verifier.scheme))

@@ -90,7 +90,7 @@ def drafts(
     from real.studies.drafts import report as drafts_report
 
     warping = Warping(temperature, top_k, top_p)
-    what = provenance.provenance(
+    run_provenance = provenance.provenance(
         command=command_line("specsim-real"),
         target=target or "bundled",
         draft=draft or "bundled",
@@ -111,7 +111,7 @@ def drafts(
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
         """Load the pair; return the function that measures the groups not yet recorded."""
         pair = open_pair(target, draft, threads=threads)
-        what.update(chosen.applied(pair.tokenizer))
+        run_provenance.update(chosen.applied(pair.tokenizer))
         return partial(measure_groups, pair, chosen.encoded(pair.tokenizer), old.get("runs", []))
 
     def measure_groups(
@@ -143,4 +143,4 @@ def drafts(
                 run.save()
 
     study = Study("drafts", drafts_report.SCHEMA, drafts_report.table, drafts_report.write_plot)
-    run(study, what, Output(out, force, form), prepare)
+    run(study, run_provenance, Output(out, force, form), prepare)

@@ -35,7 +35,7 @@ def point(group: dict[str, Any], rule: str, scheme: str, num_drafts: int) -> dic
 
 
 def _cell(entry: dict[str, Any] | None) -> str:
-    """An acceptance, with its error if four digits show it; empty without an entry."""
+    """Return an acceptance, with its error if four digits show it; empty without an entry."""
     if entry is None:
         return ""
     error = f" ±{entry['error']:.4f}" if entry["error"] > 5e-5 else ""
@@ -47,7 +47,8 @@ def numbers(group: dict[str, Any], num_drafts: int) -> str:
     entry = next(n for n in group["distinct"] if n["num_drafts"] == num_drafts)
     cumulative = np.cumsum(entry["frequencies"])
     low, high = (int(np.searchsorted(cumulative, level)) for level in (0.05, 0.95))
-    return f"{entry['expected']:.2f} [{low}, {high}]; {entry['draws_median_most'][0]:.0f}"
+    median_draws, _ = entry["draws_median_most"]
+    return f"{entry['expected']:.2f} [{low}, {high}]; {median_draws:.0f}"
 
 
 def lines(record: dict[str, Any]) -> list[list[str]]:
@@ -81,15 +82,15 @@ def table(record: dict[str, Any]) -> Group:
 
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown of a record: the comparison, what it was computed on, and its plot."""
-    what = record["provenance"]
+    provenance = record["provenance"]
     text = ["| " + " | ".join(HEAD) + " |", "| --- " * len(HEAD) + "|"]
     text += ["| " + " | ".join(cells) + " |" for cells in lines(record)]
     groups = "; ".join(f"{g['name']}: {g['positions']} positions, V = {g['vocab']}" for g in record["runs"])
     text += [
         "",
         f"Mean acceptance over positions ({groups}). Exact, except where ± stands: a 99 % interval where drafts were "
-        f"sampled ({what['samples']} tuples a position, the hit probability of each exact), a bound on the quadrature "
-        f"under *optimum without replacement*. `distinct` draws at most 1024. {made_by(record)}",
+        f"sampled ({provenance['samples']} tuples a position, the hit probability of each exact), a bound on the "
+        f"quadrature under *optimum without replacement*. `distinct` draws at most 1024. {made_by(record)}",
         "",
         f"![acceptance against number of drafts]({plot})",
     ]
@@ -104,24 +105,25 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`; bars are the recorded errors."""
     # A panel with all rules on the first group, and one for each group.
-    figure, (left, *others) = pictures.figure(10, 6.2, 2, 1 + len(record["runs"]) // 2)
+    figure, (left, *gap_axes) = pictures.figure(10, 6.2, 2, 1 + len(record["runs"]) // 2)
     first = record["runs"][0]
     _draw_acceptances(left, first)
-    for axis, group in zip(others, record["runs"], strict=False):
+    for axis, group in zip(gap_axes, record["runs"], strict=False):
         _draw_gaps(axis, group)
-    for axis in others[len(record["runs"]) :]:
+    for axis in gap_axes[len(record["runs"]) :]:
         axis.set_visible(False)
 
     # A tick for each number of drafts.
     counts = sorted({entry["num_drafts"] for entry in first["rows"]})
-    for axis, ticks in ((left, counts), *((axis, COMPARED) for axis in others)):
+    for axis, ticks in ((left, counts), *((axis, COMPARED) for axis in gap_axes)):
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
 
     # The models, and what the bars are.
-    what = record["provenance"]
-    models = f"target: {what['target']}, draft: {what['draft']}, T = {what['warping']['temperature']:g}"
+    provenance = record["provenance"]
+    temperature = provenance["warping"]["temperature"]
+    models = f"target: {provenance['target']}, draft: {provenance['draft']}, T = {temperature:g}"
     figure.suptitle(f"{models}; bars: 99 % where drafts were sampled", fontsize=9)
     return figure
 
@@ -165,23 +167,26 @@ def _draw_gaps(axis: Any, group: dict[str, Any]) -> None:
     ends = []
     for i, (rule, scheme) in enumerate(list(COLUMNS.values())[1:5]):
         # Gaps, and errors of both numbers, where both are recorded.
-        gaps = []
+        counts, gaps, errors = [], [], []
         for k in COMPARED:
             entry = point(group, rule, scheme, k)
             optimum = point(group, "", "without_replacement", k)
             if entry and optimum:
-                gap, error = entry["value"] - optimum["value"], entry["error"] + optimum["error"]
-                gaps.append((k, 100 * gap, 100 * error))
+                counts.append(k)
+                gaps.append(100 * (entry["value"] - optimum["value"]))
+                errors.append(100 * (entry["error"] + optimum["error"]))
         if gaps:
             axis.errorbar(
-                *zip(*gaps, strict=True),
+                counts,
+                gaps,
+                errors,
                 fmt="-",
                 color=f"C{i}",
                 marker="o",
                 markersize=3,
                 capsize=2,
             )
-            ends.append((gaps[-1][1], f"{rule}, {scheme}", f"C{i}"))
+            ends.append((gaps[-1], f"{rule}, {scheme}", f"C{i}"))
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set(title=group["name"], xlabel="number of drafts", xscale="log")
     axis.set_ylabel("points above the optimum\nwithout replacement")

@@ -93,7 +93,7 @@ def forced(
     from real.studies import provenance
     from real.studies.forced import report as forced_report
 
-    what = provenance.provenance(
+    run_provenance = provenance.provenance(
         command=command_line("specsim-real"),
         target=target,
         draft=draft,
@@ -107,15 +107,16 @@ def forced(
         calibrated=calibrated,
     )
     if weights:
-        what["target_weights"] = weights
+        run_provenance["target_weights"] = weights
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
         """Make the models; return the function that measures the settings not yet recorded."""
         models = _random_models(target, draft, threads, dtype, device, weights)
         from real.studies.forced.measure import check
 
+        target_model, draft_model = models
         for b, c in grid:
-            check(models[0], models[1], b, c, gammas, turns)
+            check(target_model, draft_model, b, c, gammas, turns)
         runs = [run for run in old.get("runs", []) if len(run["rows"]) == len(gammas)]
         return partial(measure_settings, models, runs)
 
@@ -126,10 +127,10 @@ def forced(
 
         # The settings that are left.
         run.record["runs"] = runs
-        done = {(entry["batch"], entry["context"]) for entry in runs}
-        step = run.stages((len(grid) - len(done)) * (1 + turns))
+        finished = {(entry["batch"], entry["context"]) for entry in runs}
+        step = run.stages((len(grid) - len(finished)) * (1 + turns))
         for b, c in grid:
-            if (b, c) in done:
+            if (b, c) in finished:
                 continue
             entry: dict[str, Any] = {"batch": b, "context": c, "rows": []}
             runs.append(entry)
@@ -153,7 +154,7 @@ def forced(
                     run.save()
 
     study = Study("forced", forced_report.SCHEMA, forced_report.table, forced_report.write_plot)
-    run(study, what, Output(out, force, form), prepare)
+    run(study, run_provenance, Output(out, force, form), prepare)
 
 
 def _random_models(
@@ -173,9 +174,10 @@ def _random_models(
     from real.models.shapes import find_shape, random_model
 
     # The draft takes the target's vocabulary.
-    shapes = [find_shape(name) for name in (target, draft)]
-    if shapes[0].vocab != shapes[1].vocab:
-        shapes[1] = dataclasses.replace(shapes[1], vocab=shapes[0].vocab)
+    target_shape, draft_shape = find_shape(target), find_shape(draft)
+    if draft_shape.vocab != target_shape.vocab:
+        draft_shape = dataclasses.replace(draft_shape, vocab=target_shape.vocab)
+    shapes = (target_shape, draft_shape)
     torch.set_num_threads(threads)
     kind, place = parse_dtype(dtype), parse_device(device)
     models = [random_model(s, dtype=kind, device=place, seed=i) for i, s in enumerate(shapes)]

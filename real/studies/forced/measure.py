@@ -119,7 +119,7 @@ def measure(
     calibrated: Sequence[int] = (1, 2, 3),
     turns: int = 8,
     cycles: int = 5,
-    step: Callable[[str], None] = lambda what: None,
+    step: Callable[[str], None] = lambda stage: None,
     fixed: bool | None = None,
 ) -> Iterator[Costs | Timing]:
     """Predict each gamma's cycle from a few short lengths; time it in turn with plain decoding.
@@ -249,7 +249,10 @@ def check(
 
 
 def _turn(loop: Loop, gamma: int, cycles: int, device: torch.device) -> float:
-    """Seconds of a cycle of the whole batch, the mean over some cycles."""
+    """Return the mean seconds of a cycle of the whole batch, over `cycles` cycles.
+
+    A cycle drafts and verifies a block of `gamma` drafts for every text, and appends what was accepted.
+    """
     group = list(range(len(loop.texts)))
     synchronize(device)
     began = time.perf_counter()

@@ -42,7 +42,7 @@ def summary(record: dict[str, Any]) -> str:
 
 
 def _name(run: dict[str, Any]) -> str:
-    """The name of a setting."""
+    """Return the name of a setting."""
     return f"batch {run['batch']}, context {run['context']}"
 
 
@@ -57,7 +57,7 @@ def table(record: dict[str, Any]) -> Group:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """The cells of a gamma's line, as `HEAD` names them."""
+    """Return the cells of a gamma's line, as `HEAD` names them."""
     speed = row["speedup"]
     return [
         str(row["gamma"]),
@@ -73,7 +73,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown table of a record: predicted and measured speedup of each setting, by gamma."""
     # Three columns for each setting, a line for each gamma.
-    runs, what = [run for run in record["runs"] if run["rows"]], record["provenance"]
+    runs, provenance = [run for run in record["runs"] if run["rows"]], record["provenance"]
     if not runs:
         return "No setting was finished."
     head = "".join(f" {_name(run)}: predicted | measured | error |" for run in runs)
@@ -89,8 +89,9 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     # The models, and where the plot is.
     lines += [
         "",
-        f"Random weights shaped {target_name(what)} (target) and {what['draft']} (draft), every draft kept with "
-        f"probability {what['alpha']:g}. Cycles timed at gamma {', '.join(map(str, what['calibrated']))} only; "
+        f"Random weights shaped {target_name(provenance)} (target) and {provenance['draft']} (draft), every draft "
+        f"kept with probability {provenance['alpha']:g}. "
+        f"Cycles timed at gamma {', '.join(map(str, provenance['calibrated']))} only; "
         f"{summary(record)}. {made_by(record)}",
         "",
         f"![predicted and measured under forced acceptance]({plot})",
@@ -115,10 +116,10 @@ def drawn(record: dict[str, Any]) -> Any:
         axis.plot(gammas, [r["speedup"]["measured"] for r in run["rows"]], mark, color=f"C{i}")
         axis.plot([], [], dashes, marker=mark, color=f"C{i}", label=_name(run))
     axis.axhline(1, color="black", linewidth=0.8)
-    what = record["provenance"]
-    models = f"{target_name(what)} (target) and {what['draft']} (draft)"
-    title = f"shapes of {models}, alpha = {what['alpha']:g} forced"
-    axis.set_title(f"{title}\n{hardware(what)}", fontsize=9)
+    provenance = record["provenance"]
+    models = f"{target_name(provenance)} (target) and {provenance['draft']} (draft)"
+    title = f"shapes of {models}, alpha = {provenance['alpha']:g} forced"
+    axis.set_title(f"{title}\n{hardware(provenance)}", fontsize=9)
     axis.set(xlabel="gamma (drafts per block)", ylabel="speedup")
     pictures.whole_ticks(axis.xaxis)
     axis.grid(alpha=0.3)

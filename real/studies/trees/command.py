@@ -72,7 +72,7 @@ def trees(
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
 
     # The provenance, by which a record is carried on or refused.
-    what = provenance.provenance(
+    run_provenance = provenance.provenance(
         command=command_line("specsim-real"),
         target="bundled",
         draft="bundled",
@@ -139,10 +139,10 @@ def trees(
                 step(f"{models.name}, {row['topology']}, {row['rule']}, {row['budget']}")
 
     study = Study("trees", trees_report.SCHEMA, trees_report.table, trees_report.write_plot)
-    run(study, what, Output(out, force, form), prepare)
+    run(study, run_provenance, Output(out, force, form), prepare)
 
 
 def _text(pair: Pair, prompts: list[str], max_tokens: int, seed: int) -> str:
-    """The texts that the target of a pair writes after the prompts, joined."""
+    """Return the texts that the target of a pair writes after the prompts, joined."""
     texts: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, seed=seed)
     return "".join(pair.tokenizer.decode(text.tokens) for text in texts)

@@ -54,9 +54,12 @@ class Kind(NamedTuple):
 
 
 def branchings(prefixes: Sequence[tuple[int, ...]], budget: int) -> list[tuple[int, ...]]:
-    """Numbers of children by depth that fit a budget of nodes.
+    """Return numbers of children by depth, one tuple for each prefix that fits a budget of nodes.
 
-    Each begins with one of the prefixes and has single children for as long as the nodes last.
+    A prefix is followed by single children for as long as the nodes last.
+
+    >>> branchings([(2,), (3, 2)], 8)
+    [(2, 1, 1, 1)]
     """
     fitting = []
     for prefix in prefixes:
@@ -69,7 +72,7 @@ def branchings(prefixes: Sequence[tuple[int, ...]], budget: int) -> list[tuple[i
 
 
 def _chains(budget: int, ranks: Array) -> list[Shape]:
-    """The chain of all nodes."""
+    """Return the chain of all nodes."""
     return [Shape(f"chain of {budget}", chain(budget))]
 
 
@@ -80,23 +83,26 @@ def _paths(budget: int, ranks: Array) -> list[Shape]:
 
 def _k_ary(
     prefixes: Sequence[tuple[int, ...]],
-    most: float,
+    drafted_factor: float,
     budget: int,
     ranks: Array,
 ) -> list[Shape]:
-    """Trees that branch as a prefix, with drafted nodes up to `most` times the budget.
+    """Return k-ary trees of `budget` nodes, and of `drafted_factor` times as many.
 
-    Equal siblings are sent to the target once, so that more nodes are drafted than verified.
+    Each begins with one of the prefixes, numbers of children by level, and goes on as chains. With
+    i.i.d. siblings more nodes may be drafted than the budget: the target verifies equal ones once.
+    The shapes do not depend on `ranks`.
     """
-    sizes = {budget, int(most * budget)}
-    unique = dict.fromkeys(b for size in sizes for b in branchings(prefixes, size))
+    sizes = {budget, int(drafted_factor * budget)}
+    unique = dict.fromkeys(branching for size in sizes for branching in branchings(prefixes, size))
     return [Shape(_name_of(branching), k_ary(branching)) for branching in unique]
 
 
 def _distinct(budget: int, ranks: Array) -> list[Shape]:
     """Trees whose siblings are drawn until as many distinct ones are expected as the prefix says."""
     return [
-        Shape(_name_of(b), k_ary([PLACES.get(k, k) for k in b]), b[0]) for b in branchings([(2,), (3,), (2, 2)], budget)
+        Shape(_name_of(branching), k_ary([PLACES.get(k, k) for k in branching]), num_drafts=branching[0])
+        for branching in branchings([(2,), (3,), (2, 2)], budget)
     ]
 
 
@@ -124,9 +130,10 @@ def sequoia(budget: int, ranks: Array) -> list[Shape]:
 
 
 def _name_of(branching: tuple[int, ...]) -> str:
-    """Numbers of children by depth as text.
+    """Return numbers of children by depth as text.
 
-    2,1^3 is followed by three levels of single children.
+    >>> _name_of((2, 1, 1, 1))
+    '2,1^3'
     """
     prefix = [k for k in branching if k > 1]
     singles = len(branching) - len(prefix)

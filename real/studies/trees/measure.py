@@ -173,7 +173,7 @@ def greedy_block_counts(models: Models, gamma: int, blocks: int, sequences: int,
 
 
 def _grown(grow: Callable[..., Grown], budgets: Sequence[int], model: Model) -> list[Grown]:
-    """The tree of each budget: the likeliest nodes of the tree that is grown for the largest budget."""
+    """Return the tree of each budget: the likeliest nodes of the tree that is grown for the largest budget."""
     largest = grow(model, nodes=max(budgets))
     return [pruned(largest, budget) for budget in budgets]
 
@@ -186,7 +186,7 @@ def _row(
     shape: str,
     tau: float,
 ) -> dict[str, Any]:
-    """A row with an exact tau: as many nodes as the budget has, and no interval."""
+    """Return a row with an exact tau: as many nodes as the budget has, and no interval."""
     return {
         "topology": topology, "rule": rule, "lossless": lossless, "budget": budget, "shape": shape,
         "shapes_tried": [shape], "tau": tau, "interval": None, "nodes": float(budget), "bound": None,

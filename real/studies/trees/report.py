@@ -57,7 +57,7 @@ def leading(run: dict[str, Any], budget: int) -> list[dict[str, Any]]:
 
 
 def _interval(row: dict[str, Any]) -> list[float]:
-    """The interval of a row's tau, which is a point where tau is exact."""
+    """Return the interval of a row's tau, which is a point where tau is exact."""
     return row["interval"] or [row["tau"], row["tau"]]
 
 
@@ -86,25 +86,26 @@ def _cell(run: dict[str, Any], row: dict[str, Any] | None) -> str:
 
 
 def _number(value: float, interval: list[float] | None) -> str:
-    """A number with half the width of its interval; exact numbers have none."""
-    if interval is None:
+    """Return a number with half the width of its interval [low, high]; exact numbers have none."""
+    if not interval:
         return f"{value:.3f}"
-    return f"{value:.3f} ±{(interval[1] - interval[0]) / 2:.3f}"
+    low, high = interval
+    return f"{value:.3f} ±{(high - low) / 2:.3f}"
 
 
 def _bound_cell(run: dict[str, Any], topology: str, budget: int) -> str:
-    """The full-information bound on tau, in italics; empty where no row of topology and budget has one.
+    """Return the full-information bound on tau, in italics; "" where no row has one.
 
-    Each row has a bound for its own trees and contexts. That of the row with the largest tau is
-    shown.
+    Each row of this topology and budget has a bound for its own trees and contexts. That of the row
+    with the largest tau is shown.
     """
     key = (topology, budget)
     rows = [row for row in run["rows"] if (row["topology"], row["budget"]) == key and row["bound"]]
     if not rows:
         return ""
     best = max(rows, key=lambda row: float(row["tau"]))
-    value, *interval = best["bound"]
-    return f"*{_number(value, interval)}*"
+    value, low, high = best["bound"]
+    return f"*{_number(value, [low, high])}*"
 
 
 def lines(record: dict[str, Any]) -> list[list[str]]:
@@ -127,7 +128,7 @@ def lines(record: dict[str, Any]) -> list[list[str]]:
 
 
 def _quoted(name: str) -> str:
-    """The name of a rule in Markdown, "lifted, optimal" as "`lifted` of `optimal`"."""
+    """Return the name of a rule in Markdown, "lifted, optimal" as "`lifted` of `optimal`"."""
     return " of ".join(f"`{part}`" for part in name.split(", "))
 
 
@@ -160,7 +161,7 @@ def _label(topology: str, rule: str, lossless: str) -> str:
 
 
 def _stacked(cell: str) -> str:
-    """The number of a cell, and below it what stands in brackets, in short lines."""
+    """Return the number of a cell, and below it what stands in brackets, in short lines."""
     number, _, shape = cell.replace("*", "").partition(" (")
     return "\n".join([number, *textwrap.wrap(f"({shape}", WIDTH)] if shape else [number])
 
@@ -168,15 +169,15 @@ def _stacked(cell: str) -> str:
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown of a record: the comparison, the models that it was computed on, and its plot."""
     # The table, then a paragraph that explains it.
-    what, names = record["provenance"], head(record)
+    provenance, names = record["provenance"], head(record)
     text = ["| " + " | ".join(names) + " |", "| --- " * len(names) + "|"]
     text += ["| " + " | ".join(cells) + " |" for cells in lines(record)]
     text += [
         "",
-        f"Tokens per target call over the first {what['blocks']} blocks of {what['sequences']} texts; ± is a 99 % "
-        "interval over texts, which start evenly spaced in recorded rows (trees are drawn, what a rule keeps of each "
-        "is summed exactly; `greedy_block` is simulated in full); numbers without one are exact. In brackets the "
-        "shape, chosen among a few in a shorter run of its own: children by depth (1^3: three levels of one child). "
+        f"Tokens per target call over the first {provenance['blocks']} blocks of {provenance['sequences']} texts; "
+        "± is a 99 % interval over texts, which start evenly spaced in recorded rows (trees are drawn, what a rule "
+        "keeps of each is summed exactly; `greedy_block` is simulated in full); numbers without one are exact. In "
+        "brackets the shape, chosen among a few in a shorter run of its own: children by depth (1^3: three levels of one child). "
         "Bold is the largest tau that a draft can reach, and what its interval does not tell apart. The budget is on "
         "different texts that the target reads, on average where equal siblings make it random, and what shapes leave "
         f"unused of it is lost: nodes stand in brackets where they are under {100 * FEW:.0f} % of it. "
@@ -224,7 +225,8 @@ def drawn(record: dict[str, Any]) -> Any:
         axis.minorticks_off()
         axis.grid(alpha=0.3)
         pictures.label_ends(axis, ends)
-    what = record["provenance"]
-    models = f"target: {what['target']}, draft: {what['draft']}, T = {what['warping']['temperature']:g}"
-    figure.suptitle(f"{models}, top-k {what['warping']['top_k']}; bars: 99 %", fontsize=9)
+    provenance = record["provenance"]
+    warping = provenance["warping"]
+    models = f"target: {provenance['target']}, draft: {provenance['draft']}, T = {warping['temperature']:g}"
+    figure.suptitle(f"{models}, top-k {warping['top_k']}; bars: 99 %", fontsize=9)
     return figure
