@@ -108,10 +108,10 @@ def _rotated_halves(header: GgufHeader, config: dict[str, Any], name: str, weigh
     """Return the weights of queries and keys with rows in Hugging Face's order; any other weights as they are.
 
     Two numbers of a head that rotate together lie half a head apart there. Llama's GGUF files put
-    them side by side; those of Qwen do not.
+    them side by side; those of Qwen do not. Of a head of four the rows 0, 1, 2, 3 become 0, 2, 1, 3.
     """
     # A name is as "blk.0.attn_q.weight".
-    part = name.split(".")[-2]
+    *_, part, _ = name.split(".")
     if header.metadata["general.architecture"] != "llama" or part not in ("attn_q", "attn_k"):
         return weight
     heads = config["num_attention_heads" if part == "attn_q" else "num_key_value_heads"]

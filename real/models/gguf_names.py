@@ -111,7 +111,7 @@ def _check_shapes(header: GgufHeader, config: dict[str, Any]) -> None:
     shapes: dict[str, tuple[int, ...]] = outside | inside
     for name, tensor in header.tensors.items():
         stem, _, kind = name.rpartition(".")
-        part = stem.rpartition(".")[2]
+        _, _, part = stem.rpartition(".")
         wanted = shapes.get(part, tensor.shape)
         wanted = wanted[:1] if kind == "bias" else wanted
         if tensor.shape != wanted:

@@ -112,7 +112,7 @@ def forward(
         Hidden states.
     """
     # The deque keeps the states after the last layer alone.
-    x = deque(through(model, seen, new, place, tokens), maxlen=1)[0]
+    (x,) = deque(through(model, seen, new, place, tokens), maxlen=1)
     return rms_norm(x[:, tokens.shape[1] - rows :], model.norm, model.eps)
 
 
@@ -148,7 +148,8 @@ def through(
     """
     eps, (b, m), head_dim = model.eps, tokens.shape, model.cos.shape[-1]
     cos, sin, mask, at, take, near = place
-    span = seen[0][0].shape[2]
+    first_keys, _ = seen[0]
+    span = first_keys.shape[2]
     if model.window is not None and near is None and span > model.window:
         raise ValueError(f"place.near is missing: the model has layers with a window of {model.window} positions")
 

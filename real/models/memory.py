@@ -51,7 +51,8 @@ def _system_bytes() -> int | None:
         for line in _MEMINFO.read_text().splitlines():
             # The line is as "MemAvailable:   12345 kB".
             if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+                _, kilobytes, _ = line.split()
+                return int(kilobytes) * 1024
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return None

@@ -60,9 +60,9 @@ def shipped_draft(place: str | os.PathLike[str]) -> str | None:
     name = os.fspath(place)
     if not name.startswith(f"{SMOLLM2}/") or Path(name).is_dir():
         return None
-    known = [f"{SMOLLM2}/{path.stem}" for path in sorted(_SHIPPED.glob("*.safetensors"))]
-    models = [known_name for known_name in known if known_name.partition("/")[2].startswith(_ARE_MODELS)]
-    if name in known and name not in models:
+    stems = [path.stem for path in sorted(_SHIPPED.glob("*.safetensors"))]
+    models = [f"{SMOLLM2}/{stem}" for stem in stems if stem.startswith(_ARE_MODELS)]
+    if name in [f"{SMOLLM2}/{stem}" for stem in stems] and name not in models:
         raise ValueError(
             f"{name} reads the target's states, so that it is no draft model: name it as the drafter of "
             f"Pair.generate; draft models: {', '.join(models)}"
@@ -74,7 +74,8 @@ def shipped_draft(place: str | os.PathLike[str]) -> str | None:
 
 def shipped_file(name: str) -> Path:
     """Return the file with the weights of a drafter that is shipped for SmolLM2."""
-    return _SHIPPED / f"{name.partition('/')[2]}.safetensors"
+    _, _, stem = name.partition("/")
+    return _SHIPPED / f"{stem}.safetensors"
 
 
 def check_place(where: str | os.PathLike[str]) -> None:

@@ -150,8 +150,9 @@ def _nearest(groups: Tensor) -> tuple[Tensor, Tensor]:
     ways = [(around, no_offset), (signed, no_offset), (between, (low + 8 * between.float()).to(_HALF))]
 
     # Errors (3, rows, n) of the ways, infinite where a way cannot be taken: the second must not cut
-    # off the other extreme, and the third has no code for 0, which has to stay 0.
-    errors = torch.stack([_error(groups, *way) for way in ways])
+    # off the other extreme, whose code would be 8 if it is above 7.5, and the third has no code for
+    # 0, which has to stay 0.
+    errors = torch.stack([_error(groups, scales, offsets) for scales, offsets in ways])
     errors[1, (groups / signed.float()[..., None]).amax(-1) > 7.5] = torch.inf
     errors[2, (groups == 0).any(-1)] = torch.inf
     best = errors.argmin(0, keepdim=True)

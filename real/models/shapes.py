@@ -233,10 +233,12 @@ def _weights(shape: Shape, drawn: dict[str, Tensor]) -> Weights:
     """Return the weights `drawn`, by names of `Shape.tensors`, in the layout of the fast path."""
     # Layers, whose biases are None where the shape has none.
     absent: dict[str, Any] = dict.fromkeys(("qkv_bias", "out_bias", "gate_up_bias", "down_bias"))
-    layers = [
-        Layer(**{**absent, **{name: drawn[f"layers.{i}.{name}"] for name in shape._layer()}})
-        for i in range(shape.layers)
-    ]
+    layers = []
+    for i in range(shape.layers):
+        layer = {name: drawn[f"layers.{i}.{name}"] for name in shape._layer()}
+        layers.append(Layer(**{**absent, **layer}))
+
+    # The weights outside of layers, and the rotations of every position.
     embedding = drawn["embedding"]
     head = pack(embedding) if shape.tied else drawn["head"]
     cos, sin = _rope(shape, embedding)

@@ -120,15 +120,21 @@ class Llama:
         return logits, torch.stack(states, 2)
 
     def _where(self, tokens: Tensor, which: list[int], starts: list[int]) -> _Where:
-        """Return the keys that tokens may look at, the places of their keys, and rotations and mask."""
+        """Return the arguments `seen`, `new` and `place` of `llama.forward` for these tokens.
+
+        Row i of the tokens (b, m) belongs to sequence `which[i]`, of which `starts[i]` positions are
+        stored.
+        """
         # Make room for their positions: a power of two, up to the context.
         end = max(starts) + tokens.shape[1]
-        if end > self.kv.shape[4]:
+        *_, capacity, _ = self.kv.shape
+        if end > capacity:
             context = self._model.cos.shape[0]
             self.reserve(min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length())))
 
-        # Neighbouring sequences at the same positions are one slab.
-        is_slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
+        # Neighbouring sequences at the same positions are one slab, a slice of the store.
+        are_neighbours = which[-1] - which[0] == len(which) - 1
+        is_slab = are_neighbours and len(set(starts)) == 1
         locate = self._aligned if is_slab else self._ragged
         return locate(tokens, which, starts, end)
 

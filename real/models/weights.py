@@ -190,6 +190,7 @@ def from_model(model: Any) -> Weights:
     half = sin.shape[-1] // 2
     signed_sin = torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)
 
+    # The layers, each with the window that it has or has not.
     heads = (config.num_attention_heads, config.num_key_value_heads)
     windowed = _windowed(model)
     return Weights(

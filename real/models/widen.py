@@ -200,7 +200,11 @@ def _heads(config: Any, hidden: int) -> int | None:
 
 
 def _config(old: Any, shape: Shape, dtype: torch.dtype) -> Any:
-    """Return the config of the wide model, of this shape."""
+    """Return the config of the wide model, of this shape, its head untied.
+
+    A padded state has H numbers, of which h are not zero: its mean square is h / H times the small
+    model's. So `rms_norm_eps`, which norms add to the mean square, shrinks by the same factor.
+    """
     config = copy.deepcopy(old)
     config.num_hidden_layers = shape.layers
     config.hidden_size = shape.hidden

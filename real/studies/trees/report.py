@@ -174,12 +174,13 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     text += ["| " + " | ".join(cells) + " |" for cells in lines(record)]
     text += [
         "",
-        f"Tokens per target call over the first {provenance['blocks']} blocks of {provenance['sequences']} texts; "
-        "± is a 99 % interval over texts, which start evenly spaced in recorded rows (trees are drawn, what a rule "
+        f"Tokens per target call over the first {provenance['blocks']} blocks of {provenance['sequences']} texts; ±"
+        " is a 99 % interval over texts, which start evenly spaced in recorded rows (trees are drawn, what a rule "
         "keeps of each is summed exactly; `greedy_block` is simulated in full); numbers without one are exact. In "
-        "brackets the shape, chosen among a few in a shorter run of its own: children by depth (1^3: three levels of one child). "
-        "Bold is the largest tau that a draft can reach, and what its interval does not tell apart. The budget is on "
-        "different texts that the target reads, on average where equal siblings make it random, and what shapes leave "
+        "brackets the shape, chosen among a few in a shorter run of its own: children by depth (1^3: three levels "
+        "of one child). Bold is the largest tau that a draft can reach, and what its interval does not tell apart."
+        " The budget is on different texts that the target reads, on average where equal siblings make it random, "
+        "and what shapes leave "
         f"unused of it is lost: nodes stand in brackets where they are under {100 * FEW:.0f} % of it. "
         "*Full information* bounds every lossless rule on the trees of the best line above it, in the contexts where "
         "that started its blocks. " + " ".join(run["what"] for run in record["runs"]) + " " + made_by(record),
