@@ -127,8 +127,8 @@ def closing(record: dict[str, Any]) -> str:
 def errors(record: dict[str, Any]) -> str:
     """One sentence on the errors of the predicted speedups."""
     speeds = [(row["gamma"], row["speedup"]) for row in record["pairs"]]
-    sizes = {gamma: abs(speed["predicted"] / speed["measured"] - 1) for gamma, speed in speeds}
-    gamma, worst = max(sizes.items(), key=lambda item: item[1])
+    sizes = [(abs(speed["predicted"] / speed["measured"] - 1), gamma) for gamma, speed in speeds]
+    worst, gamma = max(sizes, key=lambda pair: pair[0])
     median = report.errors(speeds, record["provenance"]["calibrated"])
     return _sentence(f"{median}; the largest {worst:.1%}, at gamma {gamma}")
 
