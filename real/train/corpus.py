@@ -169,6 +169,8 @@ def train_tokenizer(documents: Mapping[str, str], vocab: int = 2048, window: int
         show_progress=False,
     )
     tokenizer.train_from_iterator(documents.values(), trainer)
+
+    # In the form that transformers saves and loads.
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token=END,

@@ -81,7 +81,7 @@ def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
     prompts = torch.stack([stream[start : start + PROMPT] for start in starts])
 
     # Tokens are drawn with a seed of this step, so that a resumed run draws the same.
-    sampling_seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
+    (sampling_seed,) = np.random.SeedSequence(seed).generate_state(1).tolist()
     with torch.autocast("cpu", torch.bfloat16, enabled=in_bfloat16()):
         run.written.append(write(run.target, prompts, recipe.window, seed=sampling_seed))
 
@@ -242,7 +242,8 @@ def train_pair(
     corpus = text_corpus.split(documents, recipe.held_out)
     tokenizer = text_corpus.train_tokenizer(corpus.train, recipe.vocab, recipe.window)
     stream, held_out = (
-        torch.from_numpy(text_corpus.token_stream(tokenizer, side)) for side in (corpus.train, corpus.held_out)
+        torch.from_numpy(text_corpus.token_stream(tokenizer, documents))
+        for documents in (corpus.train, corpus.held_out)
     )
     for use, tokens in (("to learn from", stream), ("held out", held_out)):
         if len(tokens) < recipe.window:

@@ -149,9 +149,9 @@ def hazards(
     teacher: Teacher,
     answers: dict[float, Chats],
 ) -> dict[str, list[float]]:
-    """Return by temperature the mean probability that draft k = 1, 2, ... of a block is accepted.
+    """Return by temperature the hazards: the mean probability that draft k = 1, 2, ... of a block is accepted.
 
-    It is that of a draft whose block has accepted all drafts before it.
+    The text stands for the accepted drafts before it.
     """
     drafter = maker.drafting(net, teacher.target)
     by_temperature = {}
@@ -232,6 +232,8 @@ class School:
             checkpoint=checkpoint,
             show_stage=show_stage,
         )
+
+        # The row of the record.
         return net, {
             "name": name,
             "recipe": recipe,

@@ -79,14 +79,14 @@ def cached(
     """
     # -1 is the last layer.
     last = len(weights_of(target).layers)
-    wanted = [n % (last + 1) for n in layers]
+    numbers = [n % (last + 1) for n in layers]
     if folder is None:
-        return torch.cat(_compute_batches(target, tokens, tuple(wanted), show_stage))
+        return torch.cat(_compute_batches(target, tokens, tuple(numbers), show_stage))
 
     # Read the folder's files, one a layer; one of another target or of other texts is refused.
     digest = hashlib.sha256(tokens.contiguous().numpy().tobytes()).hexdigest()[:16]
     made_by = {"target": identity(target), "texts": digest}
-    paths = {n: folder / f"layer-{n}.safetensors" for n in wanted}
+    paths = {n: folder / f"layer-{n}.safetensors" for n in numbers}
     by_layer = {n: _read(path, made_by) for n, path in paths.items() if path.exists()}
 
     # Compute the states of the other layers, and write them.
@@ -97,7 +97,7 @@ def cached(
         for k, n in enumerate(missing):
             by_layer[n] = torch.cat([states[:, :, k].cpu() for states in batches])
             write_bytes(paths[n], safetensors.torch.save({"states": by_layer[n]}, made_by))
-    return torch.stack([by_layer[n] for n in wanted], 2)
+    return torch.stack([by_layer[n] for n in numbers], 2)
 
 
 def _compute_batches(

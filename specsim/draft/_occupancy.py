@@ -88,11 +88,12 @@ def law(q: Array, least: int, extra: float) -> Array:
 
 
 def _half_circle_points(n: int) -> int:
-    """Return how many points on half of the circle |x| = n make the Fourier sums over x exact.
+    """Return how many points on the upper half of the circle |x| = n make the Fourier sums over x exact.
 
     A sum over `size` points of the whole circle cannot tell x^n from x^(n + size). At |x| = n the
     term x^n / n! of e^x is exp(`log_ratio`) times the term x^(n + size) / (n + size)!: `size` is
-    large enough if that is e^TINY or more, so that the wrong term is lost in rounding.
+    large enough if that is e^TINY or more, so that the wrong term is lost in rounding. Of `size`
+    points of the circle, one of which is x = n, size // 2 + 1 are in the upper half.
     """
     # At least n + 2 points tell all powers from x^0 to x^(n + 1) apart.
     size = n + 2

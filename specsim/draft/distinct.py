@@ -263,7 +263,7 @@ def _either(a: Array, b: Array) -> Array:
 
 
 def _chance(number: Array, least: Array, extra: Array) -> Array:
-    """Return Pr[N = number]."""
+    """Return Pr[N = number] for an array of numbers: 1 - extra at `least`, extra at `least + 1`, else 0."""
     return (number == least) * (1 - extra) + (number == least + 1) * extra
 
 

@@ -186,8 +186,9 @@ def _after_verifying(state: State, laws: Array, rows: Array, rule: ModuleType, u
     """
     text, filled = copied(state.text), state.filled.copy()
     live = state.filled < state.text.shape[-1]
+    # Texts with equally many drafts are verified together.
     for size, texts in alike(_draft_counts(state), live):
-        # Texts with `size` drafts, which have the ranks n, n + 1, ... in the order, and both laws.
+        # Their drafts, which have the ranks n, n + 1, ... in the order, and both laws.
         n = state.filled[texts]
         places = state.order[texts[:, None], n[:, None] + np.arange(size)]
         drafts = state.text[texts[:, None], places]
@@ -208,7 +209,8 @@ def _after_verifying(state: State, laws: Array, rows: Array, rule: ModuleType, u
         filled[texts] = n + accepted + np.where(has_token, 1, 0)
 
     # Each live text had one pass more.
-    return state._replace(text=text, filled=filled, passes=state.passes + live, laws=None)
+    num_passes = np.where(live, 1, 0)
+    return state._replace(text=text, filled=filled, passes=state.passes + num_passes, laws=None)
 
 
 def _draft_counts(state: State) -> Array:

@@ -146,7 +146,7 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
 
     # A live text has one pass more. Of its w + 1 rows, w - accepted lie behind the token.
     filled = np.where(live, state.filled + accepted + 1, state.filled)
-    after = state._replace(text=text, filled=filled, passes=state.passes + live)
+    after = state._replace(text=text, filled=filled, passes=state.passes + np.where(live, 1, 0))
     return _with_next_slots(after, rows, accepted, windows - accepted, slot_uniforms)
 
 

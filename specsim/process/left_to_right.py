@@ -92,7 +92,8 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
         filled[texts] = place + 1
 
     # Each live text had one pass of the target more.
-    return state._replace(text=text, filled=filled, passes=state.passes + live, laws=())
+    num_passes = np.where(live, 1, 0)
+    return state._replace(text=text, filled=filled, passes=state.passes + num_passes, laws=())
 
 
 def _is_drafting(state: State) -> bool:

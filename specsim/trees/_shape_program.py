@@ -51,12 +51,12 @@ def solve(b: Array, n: int, levels: int | None) -> Table:
         # and the best of them.
         total = value[1:m, :, :-1] + added[m - 1 : 0 : -1]
         best_row = np.argmax(total, axis=0)
-        best_total = np.take_along_axis(total, best_row[None], axis=0)[0]
+        best_total = np.take_along_axis(total, best_row[None], axis=0).squeeze(0)
         value[m, :, 1:] = np.where(best_total > 0, best_total, never)
         # Row 0 is y = 1.
         split[m, :, 1:] = best_row + 1
         # T*(m, l-1) is the maximum over the numbers of children.
-        best = value[m, : columns - shift].max(axis=-1)[:, None]
+        best = value[m, : columns - shift].max(axis=-1, keepdims=True)
         added[m, shift:] = np.where(best > 0, b * best, never)
     return Table(value.max(axis=-1), np.argmax(value, axis=-1), split, shift)
 

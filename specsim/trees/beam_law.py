@@ -111,8 +111,13 @@ def _from_paths(levels: tuple[tuple[Path, ...], ...], laws: dict[Path, Array]) -
     above: tuple[Path, ...] = ((),)
     nodes, rows = [], []
     for level in levels:
-        # The laws after the level above, and each node's token and its parent's place in that level.
+        # The laws after the prefixes of the level above.
         rows.append([laws[text] for text in above])
-        nodes.append([(text[-1], above.index(text[:-1])) for text in level])
+
+        # Of each node its token, and the place of its parent in the level above.
+        level_nodes = []
+        for *parent, token in level:
+            level_nodes.append((token, above.index(tuple(parent))))
+        nodes.append(level_nodes)
         above = level
     return tree_of(nodes, rows)

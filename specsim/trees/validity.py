@@ -80,7 +80,8 @@ def _check_tokens(tokens: Array, parents: Array, vocab: int | None, scheme: str)
     # Every token is in the vocabulary, or -1.
     size = np.inf if vocab is None else vocab
     for row, node in np.argwhere((tokens < -1) | (tokens >= size))[:1]:
-        raise ValueError(f"node {node} is token {tokens[row, node]}, outside the vocabulary 0..{(vocab or 0) - 1}")
+        largest = -1 if vocab is None else vocab - 1
+        raise ValueError(f"node {node} is token {tokens[row, node]}, outside the vocabulary 0..{largest}")
 
     # No node hangs below an absent one.
     is_orphan = (tokens >= 0) & (parents >= 0) & (tokens[:, parents] < 0)
