@@ -65,7 +65,7 @@ def gguf_config(header: GgufHeader, rope_factors: np.ndarray | None = None) -> d
 
     # Special tokens have other names than in a config.
     ids = {"bos": "bos_token_id", "eos": "eos_token_id", "padding": "pad_token_id"}
-    tokens = {ours: header.metadata.get(f"tokenizer.ggml.{theirs}_token_id") for theirs, ours in ids.items()}
+    tokens = {name: header.metadata.get(f"tokenizer.ggml.{gguf_name}_token_id") for gguf_name, name in ids.items()}
 
     return {
         "architectures": [name],

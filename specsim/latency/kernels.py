@@ -158,8 +158,8 @@ def roofline(
 
     def draft_s(batch: int, context: int) -> Timing:
         """Return the time of a draft step, which may see fewer tokens of context."""
-        seen = context if most_context is None else min(context, most_context)
-        return seconds(small, small.block or 1, batch, seen, draft_ranks, small_width)
+        seen_context = context if most_context is None else min(context, most_context)
+        return seconds(small, small.block or 1, batch, seen_context, draft_ranks, small_width)
 
     # Is an interval known? Only for models, devices and types like those of recorded passes: dense
     # models with plain attention in 16 bits, and the shares (the first three constants) as they
@@ -168,7 +168,7 @@ def roofline(
     usual = dense and not any(shape.kv_rank or shape.states.layers for shape in (large, small))
     usual = usual and not small.drafter
     sixteen = all(weights.layers == weights.head == 16 for weights in (width, small_width))
-    known = usual and sixteen and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
+    is_recorded = usual and sixteen and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
 
     # Assumptions, as sentences.
     reached = f"{constants.bandwidth:.0%} of its bandwidth and {constants.flops:.0%} of its FLOP/s"
@@ -177,7 +177,7 @@ def roofline(
     words += [
         f"{KNOWN} to {_LEVELS} (one standard error), as on recorded matrix products, and for "
         "larger passes not at all; attention over several tokens, all-reduces and host are not checked"
-        if known
+        if is_recorded
         else "no interval: nothing is recorded for this device, type and kind of model to compare with"
     ]
     if not dense:
@@ -212,7 +212,7 @@ def roofline(
         overhead,
         "s",
         tuple(words),
-        cycle_error if known else None,
+        cycle_error if is_recorded else None,
         one_pass=small.one_pass,
         longest=small.block - 1 if small.block else None,
     )

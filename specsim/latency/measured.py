@@ -163,7 +163,9 @@ _LEAST = (1, 1, 0)
 def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tuple[dict[tuple[int, ...], Timing], bool]:
     """Return the time at each measured point, and whether the points lack batch and context.
 
-    A point has one number for each axis: {4: 10.5} gives {(4,): Timing(10.5)} and True. {None: 1.0} has the point ().
+    axes: all axes of the grid, of which batch and context are the last two. A point has one number for each of its
+    axes: {4: 10.5} gives {(4,): Timing(10.5)} and True. The key None is the point (), for a draft step at any batch
+    and context.
     """
     if not isinstance(table, Mapping) or not table:
         raise ValueError(f"{name} must be a mapping with one measured point at least, got {check.shown(table)}")
@@ -174,6 +176,7 @@ def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tup
         point = key if isinstance(key, tuple) else (key,)
         if key is None:
             point = ()
+        # The least values of these axes; a point without batch and context has tokens alone.
         least = _LEAST[-len(point) :] if len(point) == len(axes) else (1,) * len(point)
         place = tuple(check.integer(v, f"{name}[{key!r}]", low) for v, low in zip(point, least, strict=True))
         points[place] = _samples(samples, f"{name}[{key!r}]", "(0, inf)")

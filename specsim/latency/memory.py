@@ -54,10 +54,10 @@ def memory_use(models: Sequence[Placed], *, batch: int, context: int) -> MemoryU
         # Bytes of the weights, and of caches and states.
         shape = model.shape
         expert_parameters = shape.moe_layers * shape.experts * shape.expert
-        taken = model.weights.bytes_of(shape.body, shape.head, expert_parameters)
-        taken += model.cached * shape.held_values(context) * batch
-        total += taken
-        fullest += taken / model.devices
+        num_bytes = model.weights.bytes_of(shape.body, shape.head, expert_parameters)
+        num_bytes += model.cached * shape.held_values(context) * batch
+        total += num_bytes
+        fullest += num_bytes / model.devices
     return MemoryUse(total, fullest)
 
 

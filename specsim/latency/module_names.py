@@ -88,17 +88,18 @@ def _places(name: str, modules: Modules) -> set[int]:
     if not name.startswith("re:") and _BESIDE.search(name):
         return set()
     layer = _LAYER.search(name)
-    wanted = int(layer[1]) if layer and not name.startswith("re:") else None
-    near = [(i, module) for i, module in enumerate(modules.items) if wanted in (None, module.layer)]
+    layer_number = int(layer[1]) if layer and not name.startswith("re:") else None
+    of_layer = [(i, module) for i, module in enumerate(modules.items) if layer_number in (None, module.layer)]
+    # A regular expression, or a name with *.
     if name.startswith("re:"):
-        pattern = _compiled(name[3:])
-        return {i for i, module in near if pattern is not None and any(map(pattern.match, _full_names(module)))}
+        pattern = _compiled(name.removeprefix("re:"))
+        return {i for i, module in of_layer if pattern is not None and any(map(pattern.match, _full_names(module)))}
     if "*" in name:
         wild = re.compile(translate(name))
-        return {i for i, module in near if any(map(wild.match, _full_names(module)))}
+        return {i for i, module in of_layer if any(map(wild.match, _full_names(module)))}
     # A name without patterns: its parts below the layer follow one another in the module's.
     below = name[layer.end() :].strip(".") if layer else _without_prefix(name)
-    return {i for i, module in near if any(f".{below}." in f".{leaf}." or not below for leaf in module.names)}
+    return {i for i, module in of_layer if any(f".{below}." in f".{leaf}." or not below for leaf in module.names)}
 
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:

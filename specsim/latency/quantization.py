@@ -113,12 +113,12 @@ def _mixed(types: list[Weights | None], head: float, modules: Modules) -> Weight
         bits = WIDE if weights is None else weights.layers
         parts.setdefault(module.part, []).append((module.weights, bits))
     experts = _mean(parts.get(EXPERTS, []))
-    others = _mean([pair for part, pairs in parts.items() if part != EXPERTS for pair in pairs])
+    not_experts = _mean([pair for part, pairs in parts.items() if part != EXPERTS for pair in pairs])
     names = " and ".join(sorted({weights.name for weights in types if weights is not None}))
-    if others == WIDE and experts not in (0.0, WIDE):
+    if not_experts == WIDE and experts not in (0.0, WIDE):
         return Weights(f"{names} experts", WIDE, head, experts)
     shown = ", ".join(f"{part} {_mean(pairs):.4g}" for part, pairs in parts.items())
-    return Weights(f"{names} ({shown} bits)", others, head, experts)
+    return Weights(f"{names} ({shown} bits)", not_experts, head, experts)
 
 
 def _mean(pairs: list[tuple[int, float]]) -> float:
@@ -142,8 +142,8 @@ def _rules(quantization: dict[str, Any]) -> Rules | None:
         rules = None if default is None else _of_names(quantization, default)
     if rules is None:
         return None
-    left = tuple(str(module) for field in _UNQUANTIZED_MODULES for module in _list(quantization.get(field)))
-    return rules._replace(choices=(*rules.choices, Choice(left, None)))
+    unquantized = tuple(str(module) for field in _UNQUANTIZED_MODULES for module in _list(quantization.get(field)))
+    return rules._replace(choices=(*rules.choices, Choice(unquantized, None)))
 
 
 def _of_groups(quantization: dict[str, Any]) -> Rules | None:

@@ -79,36 +79,38 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be a name, got {name!r}")
     # The whole name, or its beginning.
-    plain = {_plain(known): row for known, row in rows(table).items()}
-    asked = _plain(name)
-    if asked in plain:
-        return plain[asked]
-    begin = [known for known in rows(table) if asked and _plain(known).startswith(asked)]
-    if len(begin) == 1:
-        return rows(table)[begin[0]]
-    if begin:
-        raise ValueError(f"{argument} {name!r} could be {', '.join(begin)}")
-    # The maker's name may be left out, and words in brackets may stand alone: m4-pro, 4090,
-    # ryzen-ai-max+-395.
-    others = {known: _other_names(known) for known in rows(table)}
-    short = [known for known, names in others.items() if asked and asked in names]
-    short = short or [known for known, names in others.items() if asked and _begins(names, asked)]
-    if len(short) == 1:
-        return rows(table)[short[0]]
-    if short:
-        raise ValueError(f"{argument} {name!r} could be {', '.join(short)}")
+    table_rows = rows(table)
+    by_plain_name = {_plain(row_name): row for row_name, row in table_rows.items()}
+    beginning = _plain(name)
+    if beginning in by_plain_name:
+        return by_plain_name[beginning]
+    matches = [row_name for row_name in table_rows if beginning and _plain(row_name).startswith(beginning)]
+
+    # Or its other names: the maker's name may be left out, and words in brackets may stand alone:
+    # m4-pro, 4090, ryzen-ai-max+-395. A whole name comes before a beginning.
+    other_names = {row_name: _other_names(row_name) for row_name in table_rows}
+    if beginning and not matches:
+        matches = [row_name for row_name, names in other_names.items() if beginning in names]
+    if beginning and not matches:
+        matches = [row_name for row_name, names in other_names.items() if _begins(names, beginning)]
+    if len(matches) == 1:
+        return table_rows[matches[0]]
+    if matches:
+        raise ValueError(f"{argument} {name!r} could be {', '.join(matches)}")
     way_on = _WAY_ON if table == "models" else ""
     raise ValueError(f"{argument} {name!r} is unknown; {_near(table, name)}{way_on}")
 
 
-def _other_names(known: str) -> list[str]:
+def _other_names(row_name: str) -> list[str]:
     """Return the other names of a row: its words after the first, and those in brackets."""
-    return [_plain(known.partition(" ")[2]), _plain(known.partition("(")[2])]
+    _, _, after_maker = row_name.partition(" ")
+    _, _, in_brackets = row_name.partition("(")
+    return [_plain(after_maker), _plain(in_brackets)]
 
 
-def _begins(names: list[str], asked: str) -> bool:
-    """Return whether one of the names begins with `asked`."""
-    return any(name.startswith(asked) for name in names)
+def _begins(names: list[str], beginning: str) -> bool:
+    """Return whether one of the names has this beginning."""
+    return any(name.startswith(beginning) for name in names)
 
 
 # Words of errors: what to do about a model that the table does not have.
@@ -117,10 +119,10 @@ _WAY_ON = "; of any other model the file config.json says all sizes: download th
 
 def _near(table: str, name: str) -> str:
     """Return words on the names of a table that are near a name; if there are none, on its first names."""
-    plain = {_plain(known): known for known in rows(table)}
-    near = difflib.get_close_matches(_plain(name), list(plain), n=3, cutoff=0.5)
-    if near:
-        return f"near names: {', '.join(plain[word] for word in near)}"
+    by_plain_name = {_plain(row_name): row_name for row_name in rows(table)}
+    near_names = difflib.get_close_matches(_plain(name), list(by_plain_name), n=3, cutoff=0.5)
+    if near_names:
+        return f"near names: {', '.join(by_plain_name[near_name] for near_name in near_names)}"
     first = list(rows(table))[:_SHOWN]
     return f"known: {', '.join(first)}, and {len(rows(table)) - len(first)} more"
 
@@ -136,27 +138,32 @@ def of_hub(name: str) -> dict[str, str]:
     row = of_published(name)
     if row is not None:
         return row
+    _, _, model_name = name.rpartition("/")
     raise ValueError(
         f"model {name!r} is not in the table, and nothing is fetched from a hub; give the folder of its config.json, "
-        f"or a name of the table; {_near('models', name.rpartition('/')[2])}{_WAY_ON}"
+        f"or a name of the table; {_near('models', model_name)}{_WAY_ON}"
     )
 
 
 def of_published(name: str) -> dict[str, str] | None:
-    """The row of a model by the name under which it is published, with its owner or without; None if there is none.
+    """Return the row of a model by the name under which it is published, with its owner or without; None without one.
 
     Examples
     --------
     >>> of_published("Llama-3.1-70B-Instruct")["model"], of_published("deepseek-r1")["model"]
     ('Llama-3.1-70B', 'DeepSeek-V3')
     """
-    words = [word for word in name.rpartition("/")[2].split("-") if word.lower() not in _SAME_SHAPE]
-    asked = _plain("-".join(words))
-    for known, row in rows("models").items():
-        if _plain(known) == asked:
+    # The name without its owner, and without words such as "Instruct".
+    _, _, model_name = name.rpartition("/")
+    words = [word for word in model_name.split("-") if word.lower() not in _SAME_SHAPE]
+    plain_name = _plain("-".join(words))
+
+    # As the table has it, or as it is published.
+    for row_name, row in rows("models").items():
+        if _plain(row_name) == plain_name:
             return row
-    for known, row in rows("hub").items():
-        if _plain(known) == asked:
+    for published_name, row in rows("hub").items():
+        if _plain(published_name) == plain_name:
             return rows("models")[row["model"]]
     return None
 

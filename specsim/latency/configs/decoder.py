@@ -154,12 +154,15 @@ def _outside(values: dict[str, Any], fields: Fields) -> tuple[str, ...]:
     if not values.get("text_config"):
         return ()
     inner = values["text_config"]
-    known = {key for key in fields.read if key not in inner and values.get(key) not in (None, False, [], {}, 0)}
-    return tuple(f"{key} (beside text_config)" for key in sorted(known - {"text_config", "quantization_config"}))
+    beside = {key for key in fields.read if key not in inner and values.get(key) not in (None, False, [], {}, 0)}
+    return tuple(f"{key} (beside text_config)" for key in sorted(beside - {"text_config", "quantization_config"}))
 
 
 def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family, str]:
-    """Return the decoder's fields, which some configs nest, its family, and a note on how that was found."""
+    """Return the decoder's fields, its family, and a note on how the family was found.
+
+    values: of the file, in which a decoder may be nested as "text_config".
+    """
     inner = values.get("text_config")
     if inner is not None and not isinstance(inner, dict):
         raise ValueError(f"config {name}: text_config holds a {type(inner).__name__}, not an object")
@@ -173,22 +176,21 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family, str]:
         raise fields.refusal("has an encoder (is_encoder_decoder is True), which is not counted")
     # The family, by the model_type.
     if kind not in FAMILIES:
-        near = difflib.get_close_matches(kind, list(FAMILIES), n=4, cutoff=0.5)
-        shown = f"near ones that are: {', '.join(near)}" if near else f"among those that are: {_SOME}"
+        near_kinds = difflib.get_close_matches(kind, list(FAMILIES), n=4, cutoff=0.5)
+        shown = f"near ones that are: {', '.join(near_kinds)}" if near_kinds else f"among those that are: {_SOME}"
         named = f"model_type {kind!r}" if is_named else f"no model_type, but architectures of {kind}"
         raise fields.refusal(f"has {named}, whose layers are not counted here ({shown})")
     family = FAMILIES[kind]
     if values.get("add_cross_attention"):
         raise fields.refusal("has cross-attention (add_cross_attention is True), which is not counted")
-    # Defaults of fields that are left out.
+    # The file's values, and defaults of fields that it leaves out, which no reader has taken yet.
+    # Fields that are null and have no default are kept by name.
     present = {key: value for key, value in values.items() if value is not None}
     defaults = defaults_of(kind, values)
     merged = {**family.defaults, **defaults, **present}
-    return (
-        Fields(merged, name, set(), dict.fromkeys(defaults, False), frozenset(values) - frozenset(merged)),
-        family,
-        note,
-    )
+    not_taken = dict.fromkeys(defaults, False)
+    nulls = frozenset(values) - frozenset(merged)
+    return Fields(merged, name, read=set(), left_out=not_taken, nulls=nulls), family, note
 
 
 # More layers than any model has: each one is read.

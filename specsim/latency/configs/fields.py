@@ -103,8 +103,8 @@ class Fields(NamedTuple):
             name: self.values[name] for name in names if self.values.get(name) is not None and name not in self.left_out
         }
         if len(set(map(str, present.values()))) > 1:
-            both = " and ".join(f"{name} {value}" for name, value in present.items())
-            raise ValueError(f"config {self.name} has {both}, which say the same; leave out one of them")
+            named = " and ".join(f"{name} {value}" for name, value in present.items())
+            raise ValueError(f"config {self.name} has {named}, which say the same; leave out one of them")
 
     def _taken(self, name: str) -> Any:
         """Return the value of a field; record that its default was taken if the file leaves it out."""
@@ -168,26 +168,26 @@ def unread(fields: Fields) -> tuple[str, ...]:
         for name, value in fields.values.items()
         if name not in fields.read | _KNOWN and not is_harmless(name, value) and name[:1] != "_"
     }
-    left = {name: value for name, value in unread_values.items() if _has_content(name, value)}
+    doubtful = {name: value for name, value in unread_values.items() if _has_content(name, value)}
     # Refuse those about the structure of the model.
-    for name, value in left.items():
+    for name, value in doubtful.items():
         if _STRUCTURE.search(name) or _COUNTS.search(name):
             kind = fields.values.get("model_type") or "none"
             shown = json.dumps(value, default=str)
             shown = shown if len(shown) <= 40 else f"{shown[:40]}..."
             refused = fields.refusal(f"has {name} ({shown}), which is not understood of model_type {kind}")
             raise ValueError(f"{refused}; if it changes neither matrices nor caches, a copy of the file without it")
-    return tuple(sorted(left))
+    return tuple(sorted(doubtful))
 
 
 def check_nested(outer: dict[str, Any], inner: dict[str, Any], name: str) -> None:
     """Raise ValueError if a config and its text_config have different values of one field that is counted."""
     for key in sorted(set(outer) & set(inner) - _KNOWN - {"layer_types"}):
-        values = outer[key], inner[key]
-        differ = values[0] != values[1] and None not in values and not isinstance(values[0], dict)
-        if differ and not is_harmless(key, values[0]) and key[:1] != "_":
+        outside, inside = outer[key], inner[key]
+        differ = outside != inside and outside is not None and inside is not None and not isinstance(outside, dict)
+        if differ and not is_harmless(key, outside) and key[:1] != "_":
             raise ValueError(
-                f"config {name} has {key} {values[0]!r:.40}, and in text_config {values[1]!r:.40}; make them agree, or "
+                f"config {name} has {key} {outside!r:.40}, and in text_config {inside!r:.40}; make them agree, or "
                 "leave out the first"
             )
 

@@ -29,11 +29,10 @@ def declared(fields: Fields, layers: int) -> list[str] | None:
 
     Raise ValueError if they disagree, or for a type whose cost is not known here.
     """
-    lists = [_listed_kinds(fields, name, layers) for name in ("layer_types", "layers_block_type")]
-    present = [types for types in lists if types is not None]
-    if len(present) > 1 and present[0] != present[1]:
+    layer_types, block_types = (_listed_kinds(fields, name, layers) for name in ("layer_types", "layers_block_type"))
+    if layer_types is not None and block_types is not None and layer_types != block_types:
         raise ValueError(f"config {fields.name}: layer_types and layers_block_type disagree; leave out one of them")
-    return present[0] if present else None
+    return block_types if layer_types is None else layer_types
 
 
 def _listed_kinds(fields: Fields, name: str, layers: int) -> list[str] | None:

@@ -240,8 +240,9 @@ def short_convolution(fields: Fields, hidden: int) -> State:
     kernel = fields.number("conv_L_cache")
     # Files of LFM2 repeat the width and the heads under other names.
     heads = fields.number("num_attention_heads")
-    for name, same in (("block_dim", hidden), ("conv_dim", hidden), ("conv_dim_out", hidden), ("num_heads", heads)):
-        if fields.number(name, default=same) != same:
-            raise fields.refusal(f"has {name} {fields.get(name)} where {same} is expected")
+    repeated = {"block_dim": hidden, "conv_dim": hidden, "conv_dim_out": hidden, "num_heads": heads}
+    for name, expected in repeated.items():
+        if fields.number(name, default=expected) != expected:
+            raise fields.refusal(f"has {name} {fields.get(name)} where {expected} is expected")
     leaves = (("in_proj", 3 * hidden * hidden), ("out_proj", hidden * hidden))
     return State(4 * hidden * hidden + hidden * kernel, hidden * kernel, ("conv",), leaves)

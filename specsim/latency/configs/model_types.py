@@ -26,16 +26,18 @@ def model_type(values: dict[str, Any], decoder: dict[str, Any]) -> tuple[str, st
     # By its field.
     named = decoder.get("model_type") or values.get("model_type")
     classes = [*_classes(decoder), *_classes(values)]
-    known = [kind for kind in map(of_class, classes) if kind]
+    class_kinds = [kind for kind in map(of_class, classes) if kind]
     if named:
         kind = ALIASES.get(str(named), str(named))
-        other = next((other for other in known if FAMILIES.get(other) != FAMILIES.get(kind)), None)
-        if other is None or kind not in FAMILIES:
+        family = FAMILIES.get(kind)
+        contrary = next((class_kind for class_kind in class_kinds if FAMILIES.get(class_kind) != family), None)
+        if contrary is None or kind not in FAMILIES:
             return kind, ""
-        return kind, f"has model_type {named}, but architectures of {other}; it is read as {named}"
+        return kind, f"has model_type {named}, but architectures of {contrary}; it is read as {named}"
     # By its class.
-    if known:
-        return known[0], f"has no model_type; it is read as {known[0]}, by its architectures"
+    if class_kinds:
+        first_kind = class_kinds[0]
+        return first_kind, f"has no model_type; it is read as {first_kind}, by its architectures"
     return (str(classes[0]), "") if classes else ("", NOTHING)
 
 

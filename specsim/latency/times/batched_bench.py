@@ -78,6 +78,7 @@ def parse(text: str, source: str) -> PassTimes:
 
 def _notes(seconds: dict[Place, tuple[float, ...]], prompts: set[int], coarse: float) -> list[str]:
     """Return sentences on what the times leave out."""
+    # On steps, on passes over several tokens, on prompts, and on how times are printed.
     notes = ["plain steps are means over the TG tokens behind their prompt, without sampling"]
     if any(tokens > 1 for tokens, _, _ in seconds):
         notes.append(
@@ -107,6 +108,7 @@ def _table_rows(text: str, source: str) -> list[Row]:
         match = _ROW.match(line.strip())
         if match is None:
             continue
+        # PP, TG, B, N_KV, T_PP, S_PP, T_TG, and speeds behind them, which the times say, too.
         cells = [cell.strip() for cell in match[1].split("|")[:-1]]
         pp, tg, pl, n_kv, t_pp, _, t_tg = cells[:7]
         rows.append(_row((pp, tg, pl, n_kv, t_pp, t_tg), settings, f"{source}, line {number}"))
@@ -120,22 +122,25 @@ def _json_rows(text: str, source: str) -> list[Row]:
         if not line.lstrip().startswith("{"):
             continue
         place = f"{source}, line {number}"
-        held = parsed_json(line, place)
-        missing = [name for name in FIELDS if name not in held]
+        fields = parsed_json(line, place)
+        missing = [name for name in FIELDS if name not in fields]
         if missing:
             raise ValueError(f"{place} has no {missing[0]}; expected a row of llama-batched-bench")
-        settings = {name: int(held[name]) for name in SETTINGS if name in held}
-        rows.append(_row(tuple(str(held[name]) for name in FIELDS), settings, place))
+        settings = {name: int(fields[name]) for name in SETTINGS if name in fields}
+        rows.append(_row(tuple(str(fields[name]) for name in FIELDS), settings, place))
     return rows
 
 
 def _row(cells: tuple[str, ...], settings: dict[str, int], place: str) -> Row:
     """Return a row of its printed numbers; ValueError with its place for what no run can have."""
+    # The numbers, in the order of FIELDS.
     try:
         prompt, generated, sequences, cache = (int(cell) for cell in cells[:4])
         prompt_s, generated_s = (float(cell) for cell in cells[4:])
     except ValueError:
         raise ValueError(f"{place} is {', '.join(cells)[:60]}; expected {', '.join(FIELDS)} as numbers") from None
+
+    # Refuse what no run of the program can print, or what is not a time of a batch.
     for name, tokens, time in (("T_PP", prompt, prompt_s), ("T_TG", generated, generated_s)):
         if tokens and not 0 < time < float("inf"):
             raise ValueError(

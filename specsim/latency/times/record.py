@@ -15,6 +15,8 @@ from specsim.latency.model import LatencyModel, Timing
 # What a pass is measured at, with the least value of each. The value of an axis that a file leaves out is its UNKNOWN.
 AXES = {"tokens": 1, "batch": 1, "context": 0}
 UNKNOWN = {"batch": 1, "context": 0}
+# Most points that a note names one by one.
+MOST_NAMED = 6
 
 Place = tuple[int, int, int]
 
@@ -144,11 +146,12 @@ def with_blocks(target: PassTimes) -> PassTimes:
     alone = sorted({place[1:] for place in target.seconds} - points)
     if not alone:
         return target
-    kept = {place: times for place, times in target.seconds.items() if place[1:] in points}
-    named = "; ".join(f"batch {batch}, context {context}" for batch, context in alone[:6])
-    more = f" and {len(alone) - 6} more" if len(alone) > 6 else ""
-    note = f"{target.source}: left out, for only the plain step was measured there: {named}{more}"
-    return target._replace(seconds=kept, notes=(*target.notes, note))
+    complete = {place: times for place, times in target.seconds.items() if place[1:] in points}
+    named = "; ".join(f"batch {batch}, context {context}" for batch, context in alone[:MOST_NAMED])
+    if len(alone) > MOST_NAMED:
+        named += f" and {len(alone) - MOST_NAMED} more"
+    note = f"{target.source}: left out, for only the plain step was measured there: {named}"
+    return target._replace(seconds=complete, notes=(*target.notes, note))
 
 
 def _check_grid(times: PassTimes) -> None:
@@ -186,16 +189,16 @@ def _aligned(draft: PassTimes, target: PassTimes) -> tuple[dict[Place, tuple[flo
         of_draft, of_target = axis in draft.unknown, axis in target.unknown
         if of_draft == of_target:
             continue
-        silent, other = (draft, target) if of_draft else (target, steps)
-        values = axis_values(other, axis)
+        silent, explicit = (draft, target) if of_draft else (target, steps)
+        values = axis_values(explicit, axis)
         if len(values) > 1:
             raise ValueError(
-                f"{silent.source} does not say its {axis}, and {other.source} has {axis} {listed(values)}; add a "
+                f"{silent.source} does not say its {axis}, and {explicit.source} has {axis} {listed(values)}; add a "
                 f"column {axis} to {silent.source}"
             )
         (value,) = axis_values(target, axis)
         seconds = {_moved(place, index, value): times for place, times in seconds.items()}
-        words.append(f"{silent.source} does not say its {axis}: taken to be that of {other.source}, {values[0]}")
+        words.append(f"{silent.source} does not say its {axis}: taken to be that of {explicit.source}, {values[0]}")
     return seconds, words
 
 
@@ -210,9 +213,9 @@ def _median(seconds: tuple[float, ...]) -> Timing:
     return Timing(median(seconds), median_error(seconds))
 
 
-def check_inside(times: PassTimes, asked: dict[str, int]) -> None:
-    """Raise ValueError for a point outside the measured ones, with what to measure."""
-    for axis, value in asked.items():
+def check_inside(times: PassTimes, point: dict[str, int]) -> None:
+    """Raise ValueError for a point (axis -> value) outside the measured ones, with what to measure."""
+    for axis, value in point.items():
         values = axis_values(times, axis)
         if values[0] <= value <= values[-1]:
             continue
