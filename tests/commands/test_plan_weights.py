@@ -174,3 +174,20 @@ def test_names_are_planned_in_the_type_they_are_published_in() -> None:
         assert found["weights"]["target"]["type"] == stored
         assert not any("does not fit" in said for said in found["notes"])
     assert as_json(f"{SMALL} 0.7")["weights"]["target"]["type"] == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("device", "kind", "is_noted"),
+    [
+        ("a100-sxm4-80gb", "fp8", True),
+        ("a100-sxm4-80gb", "int8", False),
+        ("a100-sxm4-80gb", "bf16", False),
+        ("h100-sxm", "fp8", False),
+        ("h100-sxm", "nvfp4", True),
+        ("b200", "nvfp4", False),
+    ],
+)
+def test_a_cache_in_a_type_that_a_device_does_not_multiply_is_named(device: str, kind: str, is_noted: bool) -> None:
+    words = f"0.7 --target llama-3.1-8b --draft eagle3 --hardware {device}"
+    said = run(f"{words} --kv-dtype {kind}")
+    assert (f"does not multiply in {kind}: with such a cache engines take other attention kernels" in said) == is_noted

@@ -11,7 +11,7 @@ from specsim.commands.plan.cost_record import Costs
 from specsim.commands.plan.memory import misfits
 from specsim.commands.plan.options import PlanOptions, is_given
 from specsim.commands.plan.share import LOOKED_UP
-from specsim.commands.plan.stored import chosen_cache, chosen_types
+from specsim.commands.plan.stored import cache_notes, chosen_cache, chosen_types
 from specsim.latency import Constants, LatencyModel, ModelShape, Timing, hardware, roofline
 from specsim.latency.kernels import KNOWN, NO_OVERHEAD
 from specsim.latency.memory import Placed
@@ -88,7 +88,7 @@ def modelled_costs(options: PlanOptions, batches: Sequence[int], contexts: Seque
     # Notes on the shapes, and points that do not fit the memory.
     notes = [*models.named_after(options.target, target), *drafter.notes, *types.notes]
     notes += [note for shape in (target, drafter.shape) if shape is not None for note in models.config_notes(shape)]
-    notes += _mismatches(target, drafter, parallel)
+    notes += [*_mismatches(target, drafter, parallel), *cache_notes(cache, device)]
     placed = [Placed(target, types.target, options.tp, cache.width)]
     if drafter.shape is not None:
         placed.append(Placed(drafter.shape, types.draft, options.draft_tp, cache.width))
