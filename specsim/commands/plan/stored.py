@@ -127,5 +127,6 @@ def cache_notes(cache: Cache, device: Hardware) -> list[str]:
         return []
     return [
         f"{device.name} does not multiply in {cache.dtype}: with such a cache engines take other attention kernels, "
-        "which no number here knows; on an A100 (vLLM 0.24, fp8) measured speedups were 0.58 to 1.01 times these: measure"
+        "which no number here knows; on an A100 (vLLM 0.24, fp8) measured speedups were 0.58 to 1.01 times these: "
+        "measure"
     ]
