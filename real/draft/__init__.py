@@ -14,12 +14,12 @@ from specsim.base.unknown import unknown
 
 
 def names() -> list[str]:
-    """Names of the drafters, sorted."""
+    """Return names of the drafters, sorted."""
     return sorted(file.name for file in pkgutil.iter_modules(__path__) if not file.name.startswith("_"))
 
 
 def find(name: str) -> ModuleType:
-    """The module of a drafter.
+    """Return the module of a drafter.
 
     ValueError for a name that is not there, or a module that lacks what the contract asks.
     """

@@ -20,10 +20,11 @@ from specsim.types import Array
 
 
 def flaw(names: Mapping[str, Any]) -> str | None:
-    """Return what a module with these names lacks to be a drafter; None if it lacks nothing.
+    """Return what a module lacks to be a drafter, as words; None if it lacks nothing.
 
-    NAME and PAPER are texts; LAYERS is a tuple with the layers of the target that it reads, or a
-    function of its settings that says them; ``drafter(...)`` makes the `Drafter`.
+    `names` are the module's names with their values. NAME and PAPER are texts; LAYERS is a tuple of
+    the target's layers whose states the drafter reads, or a function of its settings that returns
+    one; ``drafter(...)`` makes the `Drafter`.
 
     >>> flaw({"NAME": "mine", "PAPER": "arXiv:0000.00000", "LAYERS": ()})
     'needs a function drafter'
@@ -45,7 +46,7 @@ def target_probabilities(
     text: list[int],
     warping: Warping,
 ) -> Array:
-    """The target's probability (T,) of each token of the text, float64."""
+    """Return the target's probability (T,) of each token of the text, float64."""
     laws = target_laws(target, prompt, text, warping)
     return at(laws, _ids(text, target)).double().cpu().numpy()
 
@@ -56,7 +57,7 @@ def target_laws(
     text: list[int],
     warping: Warping,
 ) -> Tensor:
-    """The target's laws (T, V) at the positions of the text."""
+    """Return the target's laws (T, V) at the positions of the text."""
     # The row after token i is the law of token i + 1, so the last token is not read.
     tokens = _ids(prompt + text, target)
     logits = full_logits(target, readable(target, tokens[:-1]))[len(prompt) - 1 :]
@@ -69,12 +70,14 @@ def seen_along(
     text: list[int],
     warping: Warping,
 ) -> Tensor | None:
-    """Whether each token stands before each position of the text, (T, V); None without a penalty."""
+    """Return whether each token stands before each position of the text, (T, V); None without a penalty."""
     if warping.repetition_penalty == 1:
         return None
     tokens = _ids(prompt + text, target)
-    before = torch.zeros(1, target.vocab_size, dtype=torch.bool, device=target.device)
-    return seen_rows(before, tokens[None, :-1])[0, len(prompt) - 1 :]
+    nothing_seen = torch.zeros(1, target.vocab_size, dtype=torch.bool, device=target.device)
+    # One text, whose row after token i is about position i + 1: the last token is not read.
+    seen_after: Tensor = seen_rows(nothing_seen, tokens[None, :-1])[0]
+    return seen_after[len(prompt) - 1 :]
 
 
 def block_by_block(
@@ -92,7 +95,7 @@ def block_by_block(
     Parameters
     ----------
     drafter : Drafter
-        Any; it is started, and every draft that it draws is the text's own token.
+        Any drafter. It is started on the text, and every draft that it draws is the text's token.
     target, prompt, text, gamma, warping
         As for `Drafter.along`.
 
@@ -107,7 +110,7 @@ def block_by_block(
     next_tokens: list[int] = []
 
     def take(law: Tensor, u: Tensor) -> Tensor:
-        """The text's next token, whatever the law."""
+        """Return the text's next token, whatever the law."""
         return law.new_tensor([next_tokens.pop(0)], dtype=torch.int64)
 
     proposer = drafter.start(target, warping, take, 1, silent)
@@ -120,17 +123,18 @@ def block_by_block(
     for t in range(len(text)):
         # The target has read all tokens so far but the last. The drafter receives the states that
         # are new, as after a target pass: those of the prompt first, then one at a time.
-        known = first + t - 1
-        start = 0 if t == 0 else known - 1
-        if states is not None and known > start:
-            proposer.told([0], [start], tokens[None, start:known], states[None, start:known])
+        num_read = first + t - 1
+        start = 0 if t == 0 else num_read - 1
+        if states is not None and num_read > start:
+            proposer.told([0], [start], tokens[None, start:num_read], states[None, start:num_read])
 
-        # Draft a block from here.
+        # Draft a block from here, of one text, number 0; the uniforms do not matter.
         n = min(gamma, len(text) - t)
         next_tokens[:] = text[t : t + n]
         u = torch.zeros(1, n, dtype=torch.float64, device=target.device)
-        row = None if seen is None else seen[t][None]
-        yield proposer.propose([whole[: first + t]], n, u, [0], row)[1][0]
+        seen_here = None if seen is None else seen[t][None]
+        proposed = proposer.propose([whole[: first + t]], n, u, [0], seen_here)
+        yield proposed.laws[0]
 
 
 def along_blocks(
@@ -141,13 +145,15 @@ def along_blocks(
     gamma: int,
     warping: Warping,
 ) -> Along:
-    """`Along` of any drafter, made block by block."""
+    """Return the `Along` of any drafter, made block by block."""
+    # q[t, i] is the probability of text token t + i in the block that starts at t.
     q = np.zeros((len(text), gamma))
     for t, laws in enumerate(block_by_block(drafter, target, prompt, text, gamma, warping)):
-        q[t, : len(laws)] = at(laws, _ids(text[t : t + len(laws)], target)).double().cpu().numpy()
+        drafts = _ids(text[t : t + len(laws)], target)
+        q[t, : len(laws)] = at(laws, drafts).double().cpu().numpy()
     return Along(q, target_probabilities(target, prompt, text, warping))
 
 
 def _ids(text: list[int], model: LanguageModel) -> Tensor:
-    """The token ids of a text as a tensor on the model's device."""
+    """Return the token ids of a text as a tensor on the model's device."""
     return torch.tensor(text, device=model.device)

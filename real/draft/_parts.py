@@ -1,4 +1,4 @@
-"""Parts of networks that read a target's states: attention, a gated layer, the target's ends."""
+"""Parts of networks that read a target's states: attention, a gated layer, the target's embedding and head."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class Frozen(NamedTuple):
-    """The target's ends: embedding (ids, hidden) of mean square 1, and head (k, hidden) with its bias.
+    """The target's ends, which are not trained: its embedding (ids, hidden), scaled to mean square 1, and its head.
 
-    The head has a row for each of `tokens` (k,), or for all `vocabulary` tokens where that is None.
+    The head (k, hidden), with its bias (k,), has a row for each of `tokens` (k,); where these are
+    None, for all of the `vocabulary`.
     """
 
     embedding: Tensor
@@ -40,23 +41,24 @@ class Frozen(NamedTuple):
         return logits
 
     def three(self, tokens: Tensor) -> Tensor:
-        """Embeddings (..., 3 hidden) of three tokens each (..., 3), oldest first.
+        """Return the embeddings (..., 3 hidden) of three tokens (..., 3), oldest first.
 
-        Zeros where an id is negative.
+        They are zeros where an id is negative.
         """
         embedded = F.embedding(tokens.clamp(min=0), self.embedding)
-        return torch.where(tokens[..., None] < 0, 0, embedded).flatten(-2)
+        is_missing = tokens[..., None] < 0
+        return torch.where(is_missing, 0, embedded).flatten(-2)
 
 
 def weights_of(target: LanguageModel) -> Weights:
-    """The target's weights; ValueError for one that is not on the fast path."""
+    """Return the target's weights; ValueError for one that is not on the fast path."""
     if target.weights is None:
         raise ValueError("a drafter that reads the target's states needs one on the fast path")
     return target.weights
 
 
 def frozen(target: LanguageModel, hidden: int, tokens: Tensor | None = None) -> Frozen:
-    """Return the ends of a target, the head with rows of these `tokens` (k,) alone, or of all.
+    """Return the ends of a target, with a head for these `tokens` (k,) alone, or for all.
 
     Raises
     ------
@@ -64,13 +66,19 @@ def frozen(target: LanguageModel, hidden: int, tokens: Tensor | None = None) -> 
         The target's states have another width than `hidden`, or a token is outside its vocabulary.
     """
     weights = weights_of(target)
-    there = weights.embedding.shape[1]
-    if there != hidden:
-        raise ValueError(f"the drafter reads states of width {hidden}, and the target's have {there}")
-    scaled = weights.embedding / weights.embedding.double().square().mean().sqrt().to(weights.embedding.dtype)
+    width = weights.embedding.shape[1]
+    if width != hidden:
+        raise ValueError(f"the drafter reads states of width {hidden}, and the target's have {width}")
+
+    # The embedding over its root mean square, and the whole head.
+    embedding = weights.embedding
+    root_mean_square = embedding.double().square().mean().sqrt().to(embedding.dtype)
+    scaled = embedding / root_mean_square
     head, bias = plain(weights.head)[: target.vocab_size], weights.head_bias
     if tokens is None:
         return Frozen(scaled, head, bias, target.vocab_size)
+
+    # The head's rows of the tokens.
     tokens = tokens.to(head.device, torch.int64)
     if int(tokens.max()) >= target.vocab_size:
         raise ValueError(f"the drafter knows token {int(tokens.max())}, and the target's last is {len(head) - 1}")
@@ -78,10 +86,10 @@ def frozen(target: LanguageModel, hidden: int, tokens: Tensor | None = None) -> 
 
 
 def with_tokens(net: Module, recipe: dict[str, Any]) -> Module:
-    """Return the network with a buffer for the `recipe["tokens"]` tokens of its head; None for all.
+    """Return the network with a buffer `tokens`, for the tokens of its head; None if the head has all.
 
-    They are part of what is trained and saved: the most frequent tokens of the texts that it learns
-    from.
+    Their number is `recipe["tokens"]`. Training fills the buffer with the most frequent tokens of
+    the texts that the network learns from, and it is saved with the weights.
     """
     count = recipe.get("tokens")
     net.register_buffer("tokens", torch.arange(count, dtype=torch.int32) if count else None)
@@ -91,7 +99,8 @@ def with_tokens(net: Module, recipe: dict[str, Any]) -> Module:
 class Look(NamedTuple):
     """The text that blocks see.
 
-    held: keys (b, n, w) of every position. at: the last that each block sees, (b or 1, k).
+    held: keys (b, n, w) of every place of the text. at: the last place that each block sees,
+    (b or 1, k).
     """
 
     held: Tensor
@@ -108,7 +117,8 @@ class Attention(nn.Module):
     Parameters
     ----------
     hidden, inner, heads : int
-        Width of what is read, of queries, keys and values, and how many heads share it.
+        Width of what is read, width of all queries (of all keys, of all values), and the number of
+        heads that share the latter.
     """
 
     def __init__(self, hidden: int, inner: int, heads: int = 4) -> None:
@@ -131,12 +141,15 @@ class Attention(nn.Module):
         # Scores (b, heads, k, n) of the text's places; a block sees none after its start.
         queries = _split(F.linear(x, self.query), self.heads)
         keys, values = _split(look.held, 2, self.heads).unbind(-3)
-        slope = 0.5 ** torch.arange(1, self.heads + 1, device=x.device).to(x.dtype)[:, None, None]
+        powers = torch.arange(1, self.heads + 1, device=x.device).to(x.dtype)
+        slope = (0.5**powers).view(-1, 1, 1)
         places = torch.arange(look.held.shape[1], device=x.device)
-        # How far each place is behind the block's start, (b or 1, 1, k, n).
-        behind = (look.at[:, :, None] - places)[:, None]
+        # How far each place is before the block's last known place, (b or 1, 1, k, n).
+        distance = (look.at[:, :, None] - places).unsqueeze(1)
         scores = torch.einsum("bkhd,bnhd->bhkn", queries, keys) / queries.shape[-1] ** 0.5
-        scores = (scores - slope * (behind + len(block_keys))).masked_fill(behind < 0, -torch.inf)
+        scores = (scores - slope * (distance + len(block_keys))).masked_fill(distance < 0, -torch.inf)
+
+        # Blocks without steps of their own attend to the text alone.
         if not block_keys:
             attended = torch.einsum("bhkn,bnhd->bkhd", scores.softmax(-1), values)
             return F.linear(attended.flatten(-2), self.out)
@@ -167,9 +180,9 @@ class Gated(nn.Module):
     Parameters
     ----------
     hidden, inner : int
-        Width of what is read, and inside.
+        Width of what is read, and width inside.
     out : int, optional
-        Width of what comes out; `hidden` by default.
+        Width of the result; `hidden` by default.
     """
 
     def __init__(self, hidden: int, inner: int, out: int | None = None) -> None:
@@ -179,10 +192,11 @@ class Gated(nn.Module):
         self.down = nn.Parameter(0.01 * torch.randn(out or hidden, inner))
 
     def forward(self, gate: Tensor, value: Tensor) -> Tensor:
-        """(..., out) of two inputs (..., hidden)."""
-        return F.linear(F.silu(F.linear(gate, self.gate)) * F.linear(value, self.up), self.down)
+        """Return the layer's output (..., out) of its two inputs (..., hidden)."""
+        inside = F.silu(F.linear(gate, self.gate)) * F.linear(value, self.up)
+        return F.linear(inside, self.down)
 
 
 def rms(x: Tensor) -> Tensor:
-    """x over its root mean square."""
+    """Return x over its root mean square, along the last axis."""
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)

@@ -36,12 +36,12 @@ SMOLLM2: dict[str, Any] = {
 
 
 def path_of(name: str) -> Path:
-    """The path of a drafter's weights."""
+    """Return the path of a drafter's weights."""
     return shipped.path_of(WEIGHTS, name)
 
 
 def remedy(name: str) -> str:
-    """The remedy, for a message, where a drafter's weights are missing or not those of its recipe."""
+    """Return the remedy, for a message, if a drafter's weights are missing or not those of its recipe."""
     return f"`specsim-real train-drafters {name}` makes them anew"
 
 

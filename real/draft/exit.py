@@ -1,9 +1,9 @@
 """Early exit: the target's first layers, an attention block on top, and the target's own head.
 
 The block has two norms and no feed-forward part. With it the first layers are a language model like
-any other, whose caches, batches and fixed shapes are those of `real.models`. It reads the text by
-itself. Verification could go on from the states that it made, so that the first layers run once;
-that would save time, and this drafter does not do it yet.
+any other, whose caches, batches and fixed shapes are those of `real.models`. The model reads the
+text by itself. Verification could go on from the states that it made, so that the first layers run
+once; that would save time, and this drafter does not do it yet.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Block(nn.Module):
     hidden : int
         Width of the target's states.
     width : int
-        Of queries, keys and values together.
+        Width of queries, keys and values together.
     inner : int, optional
-        Of the queries; `hidden` by default.
+        Width of the queries; `hidden` by default.
     """
 
     def __init__(self, hidden: int, width: int, inner: int | None = None) -> None:
@@ -65,14 +65,14 @@ class Block(nn.Module):
 
 
 class Shipped(NamedTuple):
-    """A block that was trained, and after how many layers of the target it stands."""
+    """A block that was trained, and the number of the target's layers before it."""
 
     block: Block
     after: int
 
 
 def network(recipe: dict[str, Any]) -> Block:
-    """The block of a recipe, untrained; its first weights come from torch's generator."""
+    """Return the block of a recipe, untrained; its first weights come from torch's generator."""
     return with_tokens(Block(recipe["hidden"], recipe["width"]), recipe)
 
 
@@ -82,7 +82,7 @@ def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
 
 
 def lesson(block: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
-    """The loss to train on: cross-entropy with the target's own rows.
+    """Return the loss to train on: cross-entropy with the target's own rows.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def lesson(block: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> C
     target : LanguageModel
         The frozen target, on the fast path.
     recipe : dict
-        Of the exit.
+        The exit's recipe.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def lesson(block: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> C
         rng: torch.Generator,
         weight: Tensor | None = None,
     ) -> Tensor:
-        """Cross-entropy of the exit's laws with the target's along whole texts."""
+        """Return the cross-entropy of the exit's laws with the target's along whole texts."""
         at_exit, last = states.unbind(2)
         return _rollout.crossed(ends, last, on_states(weights, block, at_exit), weight)
 
@@ -116,44 +116,44 @@ def lesson(block: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> C
 
 
 def on_states(weights: Weights, block: nn.Module, states: Tensor) -> Tensor:
-    """The head's input (b, m, hidden), from states (b, m, hidden) of whole texts at the exit.
+    """Return the head's input (b, m, hidden), from states (b, m, hidden) of whole texts at the exit.
 
     It is differentiable in the block's parameters.
     """
     # The block alone as a model: each place is a token of its own, whose embedding is its state.
     b, m, hidden = states.shape
-    block_alone = _behind(weights, block, 0, lambda w: w)
+    block_alone = _with_block(weights, block, 0, lambda w: w)
     block_alone = replace(block_alone, embedding=states.reshape(-1, hidden))
-    rows = torch.arange(b * m, device=states.device).view(b, m)
+    token_ids = torch.arange(b * m, device=states.device).view(b, m)
 
-    # Empty keys and values, and a mask under which no place sees a later one.
+    # Room for keys and values, and a mask (1, 1, m, m) under which no place sees a later one.
     size = (b, weights.kv_heads, m, weights.cos.shape[-1])
-    seen = [(states.new_zeros(size), states.new_zeros(size))]
-    mask = states.new_full((m, m), -torch.inf).triu_(1)[None, None]
+    keys_values = [(states.new_zeros(size), states.new_zeros(size))]
+    mask = states.new_full((1, 1, m, m), -torch.inf).triu_(1)
     place = llama.Place(weights.cos[:m], weights.sin[:m], mask)
-    return llama.forward(block_alone, seen, seen, place, rows, m)
+    return llama.forward(block_alone, keys_values, keys_values, place, token_ids, m)
 
 
 def shipped(name: str) -> Shipped:
-    """The block of this name; ValueError if its weights are not there."""
+    """Return the block of this name; ValueError if its weights are not there."""
     recipe = RECIPES[name]
     return Shipped(_weights.load(name, network(recipe), recipe), recipe["after"])
 
 
 def drafting(exit_block: Shipped, target: LanguageModel) -> Drafter:
-    """The drafter of a block that `shipped` returned."""
+    """Return the drafter of a block that `shipped` returned."""
     return drafter(*exit_block)
 
 
 def drafter(block: nn.Module, after: int) -> Drafter:
-    """The target's first layers as a draft.
+    """Return the target's first layers as a draft.
 
     Parameters
     ----------
     block : Block
-        The block behind them.
+        The block behind the first layers.
     after : int
-        How many layers, fewer than the target has.
+        How many first layers, fewer than the target has.
 
     Returns
     -------
@@ -183,17 +183,20 @@ def drafter(block: nn.Module, after: int) -> Drafter:
 
 
 def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageModel:
-    """The target's first layers, the block and the target's head as a language model.
+    """Return the target's first layers, the block and the target's head as a language model.
 
     The arguments `block` and `after` are those of `drafter`.
     """
-    # Bytes that a pass reads.
-    weights = _behind(_checked_weights(target, after, block), block, after, pack)
+    # The model's weights, and the bytes of them that a pass reads.
+    weights = _with_block(_checked_weights(target, after, block), block, after, pack)
     size = sum(w.nbytes for w in [*_matrices(weights.layers), weights.norm, weights.head])
 
     # The target's embedding and head are not counted as parameters, as in `real.draft.lowrank`.
     first = _matrices(weights.layers[:after])
     parameters = sum(w.numel() for w in [*first, *block.parameters()])
+
+    # The target's record with these weights; a block with a head of few tokens gives logits of
+    # those.
     model = replace(
         target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size, parameters=parameters
     )
@@ -202,12 +205,12 @@ def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageMod
 
 
 def _matrices(layers: Sequence[Layer]) -> list[Tensor | Quantised]:
-    """The weights of layers, without the parts that they lack."""
+    """Return the weights of layers, without the parts that they lack."""
     return [w for layer in layers for w in layer if isinstance(w, (Tensor, Quantised))]
 
 
 def _checked_weights(target: LanguageModel, after: int = 0, block: nn.Module | None = None) -> Weights:
-    """The target's weights; ValueError if it has no layer `after`, or states of another width."""
+    """Return the target's weights; ValueError if it has no layer `after`, or states of another width."""
     weights = target.weights
     if weights is None:
         raise ValueError("an exit needs a target on the fast path, and this one runs its own forward")
@@ -222,18 +225,28 @@ def _checked_weights(target: LanguageModel, after: int = 0, block: nn.Module | N
     return weights
 
 
-def _behind(weights: Weights, block: Any, after: int, packed: Callable[[Tensor], Tensor]) -> Weights:
-    """Weights whose layers are the first `after` and the block.
+def _with_block(weights: Weights, block: Any, after: int, pack_matrix: Callable[[Tensor], Tensor]) -> Weights:
+    """Return a target's weights with other layers: the first `after` of them, then the block.
 
-    The block is a layer like any other, with a feed-forward part of width 0.
+    `pack_matrix` brings the block's matrices into the form in which a pass multiplies them.
     """
+    # The block as a layer like any other, without biases and with a feed-forward part of width 0.
     norm = weights.norm
     parts = {name: w.to(norm) for name, w in block.named_parameters()}
     empty = norm.new_zeros(0, len(norm))
-    attention = (parts["norm_in"], packed(parts["qkv"]), None, packed(parts["out"]), None)
-    feed_forward = (torch.ones_like(norm), empty, None, empty.T, None)
-    layers = [*weights.layers[:after], Layer(*attention, *feed_forward)]
-    return replace(weights, layers=layers, norm=weights.norm * parts["norm"])
+    layer = Layer(
+        norm_in=parts["norm_in"],
+        qkv=pack_matrix(parts["qkv"]),
+        qkv_bias=None,
+        out=pack_matrix(parts["out"]),
+        out_bias=None,
+        norm_mlp=torch.ones_like(norm),
+        gate_up=empty,
+        gate_up_bias=None,
+        down=empty.T,
+        down_bias=None,
+    )
+    return replace(weights, layers=[*weights.layers[:after], layer], norm=norm * parts["norm"])
 
 
 def _start(
@@ -245,7 +258,7 @@ def _start(
     batch: int,
     mark: Callable[[str], None],
 ) -> LMDraft:
-    """Start the exit as a draft model; `Drafter.start` with the block and its place before it."""
+    """Start the exit as a draft model: `Drafter.start` of the block after `after` layers."""
     with torch.no_grad():
         return LMDraft(model_of(target, block, after), warping, draw, batch, mark)
 
@@ -259,7 +272,7 @@ def _along(
     gamma: int,
     warping: Warping,
 ) -> Along:
-    """Probabilities of the text's tokens; `Drafter.along` with the block and its place before it."""
+    """Return the probabilities of the text's tokens: `Drafter.along` of the block after `after` layers."""
     with torch.no_grad():
         as_draft = lm.drafter(model_of(target, block, after))
         return as_draft.along(target, prompt, text, gamma, warping)
@@ -273,7 +286,7 @@ def _rows(
     text: list[int],
     warping: Warping,
 ) -> Tensor:
-    """Laws (T, V) along a text; `Drafter.rows` with the block and its place before it."""
+    """Return the laws (T, V) along a text: `Drafter.rows` of the block after `after` layers."""
     with torch.no_grad():
         rows = lm.drafter(model_of(target, block, after)).rows
         assert rows is not None

@@ -1,9 +1,9 @@
 """EAGLE's layer drafts states: a token and the state before it give the state after it, and so on.
 
-FSPAD changes two places. Sampling features (fs): beside W [e; f], a gated layer whose gate reads
-the drawn token e and whose value reads the state f. Partial alignment (pad): the layer has two
-outputs, one for the head and one that is regressed to the target's state and fed back. A control
-has as many parameters as both, in the first place only.
+FSPAD changes two places. Feature sampling (fs): to W [e; f], the layer's input, it adds a gated
+layer whose gate reads the drawn token e and whose value reads the state f. Partial alignment (pad):
+the layer has two outputs, one for the head and one that is regressed to the target's state and
+carried to the next step. A control has as many parameters as both changes, in the first place only.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LAYERS = heads.LAYERS
 reads = heads.reads
 _SIZES = {"hidden": 256, "inner": 64, "gated": 192}
 _FITTED = _weights.FITTED | {"starts": 32, "unroll": 2, "head_share": 0.1}
-# Blocks on states of their own are as long as those that are decoded; the law counts more than the
-# state.
+# In training, blocks that carry the layer's states are as long as in decoding, and the law counts
+# more than the state.
 _SMOLLM2 = _weights.SMOLLM2 | {"unroll": 4, "head_share": 1.0, "state_share": 0.1}
 # Networks of FSPAD's experiment; the control's gated layer has as many parameters as both others
 # add.
@@ -48,18 +48,18 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 class Feature(nn.Module):
-    """One decoder layer on tokens and states.
+    """One decoder layer, which reads a token and the state before it.
 
     Parameters
     ----------
     hidden, inner, gated : int
         Width of the target's states, of the attention and of the gated layer.
     fuse : int
-        Width of FS's gated layer, 0 for none.
+        Width of the gated layer of feature sampling, 0 for none.
     pad : bool
-        Whether the head reads an output of its own.
+        Partial alignment: the head reads another output than the one that is carried.
     extra : int
-        Width of the control's gated layer, which reads the fused state alone; 0 for none.
+        Width of the control's gated layer, which reads the joined input alone; 0 for none.
     """
 
     steps = None
@@ -68,6 +68,7 @@ class Feature(nn.Module):
         super().__init__()
         self.register_buffer("tokens", None)  # of its head; see `with_tokens`
         self.hidden, self.pad = hidden, pad
+        # W begins as the identity on the state, and hardly reads the token.
         start = torch.cat([torch.zeros(hidden, hidden), torch.eye(hidden)], 1)
         self.join = nn.Parameter(start + 0.01 * torch.randn(hidden, 2 * hidden))
         self.fuse = Gated(hidden, fuse) if fuse else None
@@ -76,7 +77,7 @@ class Feature(nn.Module):
         self.gated = Gated(hidden, gated, 2 * hidden if pad else hidden)
 
     def joined(self, three: Tensor, before: Tensor) -> Tensor:
-        """The layer's input, from the last of three tokens and the state before it."""
+        """Return the layer's input (..., hidden), from the last of three tokens and the state before it."""
         token = three[..., 2 * self.hidden :]
         x = F.linear(torch.cat([token, before], -1), self.join)
         if self.fuse is not None:
@@ -88,10 +89,13 @@ class Feature(nn.Module):
         return self.attention.keys(rms(self.joined(three, before)))
 
     def step(self, j: int, three: Tensor, carried: Tensor, block_keys: list[Tensor], look: Look) -> _rollout.Step:
-        """The state after step j's token; the first step's own key is among those of the text."""
+        """Return the state after step j's token, for the head and for the next step."""
+        # The input and its key; that of the first step is already among those of the text.
         x = self.joined(three, carried)
         if j:
             block_keys = [*block_keys, self.attention.keys(rms(x))]
+
+        # The layer: attention, then a gated layer with one output for both purposes, or two.
         x = x + self.attention(rms(x), look, block_keys)
         update = self.gated(rms(x), rms(x))
         if not self.pad:
@@ -101,14 +105,15 @@ class Feature(nn.Module):
 
 
 def network(recipe: dict[str, Any]) -> Feature:
-    """The layer of a recipe, untrained."""
+    """Return the layer of a recipe, untrained."""
     options = {name: recipe[name] for name in ("fuse", "pad", "extra") if name in recipe}
     return with_tokens(Feature(recipe["hidden"], recipe["inner"], recipe["gated"], **options), recipe)
 
 
 def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
-    """The loss to train on: a smooth distance of what is fed back to the target's state, and a
-    share of cross-entropy.
+    """Return the loss to train on: distance of states and cross-entropy of laws, with weights.
+
+    The distance is the smooth L1 loss between the state that is carried and the target's state.
 
     Parameters
     ----------
@@ -117,8 +122,8 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     target : LanguageModel
         The frozen target.
     recipe : dict
-        With `starts` blocks a text, `unroll` steps on states of its own, `head_share`, the weight
-        of cross-entropy, and `state_share`, that of the distance, by default 1.
+        With `starts`, the blocks of a text, `unroll`, the steps of a block, `head_share`, the
+        weight of cross-entropy, and `state_share`, that of the distance, by default 1.
 
     Returns
     -------
@@ -129,13 +134,17 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
 
     def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
+        """Return the loss of blocks at random places, the mean over their steps."""
+        # The states after the target's last layer, and the places where blocks begin.
         last, losses = states[:, :, 0], []
         at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng).to(tokens.device)
+
+        # Step j of a block should give the target's state after the token that the step reads.
         for j, step in enumerate(_rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])):
             wanted = last[:, at + j]
-            counted = None if weight is None else weight[:, at + j]
-            cross_entropy = _rollout.crossed(ends, wanted, step.read, counted)
-            distance = _rollout.mean(F.smooth_l1_loss(step.carried, wanted, reduction="none"), counted)
+            step_weight = None if weight is None else weight[:, at + j]
+            cross_entropy = _rollout.crossed(ends, wanted, step.read, step_weight)
+            distance = _rollout.mean(F.smooth_l1_loss(step.carried, wanted, reduction="none"), step_weight)
             losses.append(recipe.get("state_share", 1.0) * distance + recipe["head_share"] * cross_entropy)
         return torch.stack(losses).mean()
 
@@ -143,19 +152,19 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
 
 
 def shipped(name: str = "feature") -> Feature:
-    """The trained layer, with FS and PAD; ValueError if its weights are not there."""
+    """Return the trained layer of this name; ValueError if its weights are not there."""
     return _weights.load(name, network(RECIPES[name]), RECIPES[name])
 
 
 def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
-    """EAGLE's layer as a drafter.
+    """Return EAGLE's layer as a drafter.
 
     Parameters
     ----------
     net : Feature
-        See `shipped`.
+        The layer, as `shipped` returns it.
     target : LanguageModel
-        Whose last states it reads.
+        The target, whose last states the layer reads.
 
     Returns
     -------

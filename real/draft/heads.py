@@ -1,8 +1,7 @@
-"""Heads: each draft of a block has a network of its own, which reads the target's state before the
-block and no draft.
+"""Heads: each draft of a block has a small network, which reads one state of the target and no draft.
 
-The state is that *before* the block's first known token, which nobody has read yet (see
-`_rollout`): head j is for the token j + 2 places after it. All heads end in the target's own head.
+The state is the newest one, that before the block's known token, which the target has not read (see
+`_rollout`). Head j drafts the token j + 2 places after it. All heads end in the target's own head.
 """
 
 from __future__ import annotations
@@ -36,18 +35,19 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 def LAYERS(target: LanguageModel) -> tuple[int, ...]:
-    """The last layer of the target."""
+    """Return the number of the target's last layer, in a tuple."""
     return _rollout.last(target)
 
 
 class Heads(nn.Module):
-    """One residual block a draft: before + down(silu(up(before) + bias)), which begins as the
-    target's own row.
+    """A residual block for each draft: before + down(silu(up(before) + bias)).
+
+    Untrained it leaves the state as it is, so that all heads give the target's law.
 
     Parameters
     ----------
     hidden, inner, heads : int
-        Width of the target's states, inside of a block, and how many drafts.
+        Width of the target's states, width inside a block, and number of drafts.
     """
 
     def __init__(self, hidden: int, inner: int, heads: int) -> None:
@@ -69,7 +69,7 @@ class Heads(nn.Module):
 
 
 def network(recipe: dict[str, Any]) -> Heads:
-    """The heads of a recipe, untrained."""
+    """Return the heads of a recipe, untrained."""
     return with_tokens(Heads(recipe["hidden"], recipe["inner"], recipe["heads"]), recipe)
 
 
@@ -79,7 +79,7 @@ def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
 
 
 def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Callable[..., Tensor]:
-    """The loss to train on: cross-entropy with the target's rows, mean over the drafts of a block.
+    """Return the loss to train on: cross-entropy with the target's laws, mean over a block's drafts.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     target : LanguageModel
         The frozen target.
     recipe : dict
-        With `starts` blocks a text, and `unroll` drafts a block.
+        With `starts`, the blocks of a text, and `unroll`, the drafts of a block.
 
     Returns
     -------
@@ -99,31 +99,35 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     ends = frozen(target, recipe["hidden"], net.tokens)  # type: ignore[arg-type]
 
     def loss(tokens: Tensor, states: Tensor, rng: torch.Generator, weight: Tensor | None = None) -> Tensor:
-        last = states[:, :, 0]
+        """Return the loss of blocks at random places, the mean over their drafts."""
+        # The states after the target's last layer, and the places where blocks begin.
+        last, losses = states[:, :, 0], []
         at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng).to(tokens.device)
-        losses = []
+
+        # Draft j of a block is learned from the target's law after the token j places from its
+        # start.
         for j, step in enumerate(_rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])):
-            counted = None if weight is None else weight[:, at + j]
-            losses.append(_rollout.crossed(ends, last[:, at + j], step.read, counted))
+            step_weight = None if weight is None else weight[:, at + j]
+            losses.append(_rollout.crossed(ends, last[:, at + j], step.read, step_weight))
         return torch.stack(losses).mean()
 
     return loss
 
 
 def shipped(name: str = "heads") -> Heads:
-    """The trained heads; ValueError if their weights are not there."""
+    """Return the trained heads; ValueError if their weights are not there."""
     return _weights.load(name, network(RECIPES[name]), RECIPES[name])
 
 
 def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
-    """Heads as a drafter.
+    """Return the heads as a drafter.
 
     Parameters
     ----------
     net : Heads
-        See `shipped`.
+        The heads, as `shipped` returns them.
     target : LanguageModel
-        Whose last states it reads.
+        The target, whose last states the heads read.
 
     Returns
     -------

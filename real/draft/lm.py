@@ -22,12 +22,12 @@ LAYERS = ()
 
 
 def drafter(model: LanguageModel) -> Drafter:
-    """The drafter that `decode_batch` makes of its `draft`.
+    """Return the drafter that `decode_batch` makes of its `draft`.
 
     Parameters
     ----------
     model : LanguageModel
-        With the target's vocabulary.
+        The smaller model, with the target's vocabulary.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def _rows(
     text: list[int],
     warping: Warping,
 ) -> Tensor:
-    """The model's laws (T, V) at the positions of the text."""
+    """Return the model's laws (T, V) at the positions of the text."""
     tokens = torch.tensor(prompt + text, device=model.device)
     logits = full_logits(model, readable(model, tokens[:-1]))[len(prompt) - 1 :]
     return probabilities(logits, warping, seen_along(target, prompt, text, warping))
@@ -93,9 +93,10 @@ def _along(
     gamma: int,
     warping: Warping,
 ) -> Along:
-    """Probabilities (T, gamma) of the text's tokens as drafts, and the target's, as `Drafter.along`.
+    """Return probabilities (T, gamma) of the text's tokens as drafts, and the target's (T,).
 
-    This model reads the text by itself, so that a token's probability is the same in every block.
+    It is `Drafter.along` of a model that reads the text by itself, so that a token's probability is
+    the same in every block.
     """
     laws = rows(target, prompt, text, warping)
     q = at(laws, torch.tensor(text, device=target.device)).double().cpu().numpy()

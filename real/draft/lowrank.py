@@ -1,10 +1,9 @@
-"""A small Llama of its own that borrows the target's embedding and head through two maps of low
-rank.
+"""A small Llama that borrows the target's embedding and head through two maps of low rank.
 
-Of a vocabulary of 49,152 tokens the tables would be most of such a model. Here E A' (A: width x
-hidden) is its embedding and H B' (B: width x hidden) its head, where E and H are the target's own:
-only A, B and the layers are shipped. It reads the text by itself, and is a language model like any
-other once the tables are made.
+With a vocabulary of 49,152 tokens these two tables would be most of such a model. Here E A' (A:
+width x hidden) is its embedding and H B' (B: width x hidden) its head, where E and H are those of
+the target: only A, B and the layers are shipped. The model reads the text by itself, and is a
+language model like any other once the tables are made.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 # Base of the rotations by position, as in Llama.
 _ROPE_BASE = 10_000.0
-# A norm adds this to the mean square, as in Llama.
+# Added to the mean square in a norm, as in Llama.
 _EPS = 1e-5
 
 
@@ -44,8 +43,8 @@ class Small(nn.Module):
     Parameters
     ----------
     hidden, width, heads, ffn, layers : int
-        Width of the target's states, of its own, attention heads, width inside the feed-forward
-        part, layers.
+        Width of the target's states, width of its own states, attention heads, width inside the
+        feed-forward part, layers.
     """
 
     def __init__(self, hidden: int, width: int, heads: int, ffn: int, layers: int) -> None:
@@ -58,7 +57,7 @@ class Small(nn.Module):
         self.norm = nn.Parameter(torch.ones(width))
 
         def matrices(rows: int, columns: int, scale: float) -> nn.ParameterList:
-            """One random matrix for each layer, its entries of this scale."""
+            """Return a random matrix for each layer, with entries of standard deviation `scale`."""
             return nn.ParameterList([scale * torch.randn(rows, columns) for _ in range(layers)])
 
         # Residual branches begin small, so that the first steps are those of a bigram model.
@@ -91,7 +90,7 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
     target : LanguageModel
         The frozen target, on the fast path.
     recipe : dict
-        Of the model.
+        The model's recipe.
 
     Returns
     -------
@@ -107,10 +106,12 @@ def lesson(net: nn.Module, target: LanguageModel, recipe: dict[str, Any]) -> Cal
         rng: torch.Generator,
         weight: Tensor | None = None,
     ) -> Tensor:
-        """Cross-entropy of the model's laws with the target's along whole texts."""
+        """Return the cross-entropy of the model's laws with the target's along whole texts."""
+        # H B' x is the target's head on B' x, a state of the target's width.
         narrow = on_texts(net, ends, tokens)
         read = F.linear(narrow, net.get_parameter("write").T)
-        return _rollout.crossed(ends, states[:, :, 0], read, weight)
+        last = states[:, :, 0]
+        return _rollout.crossed(ends, last, read, weight)
 
     return loss
 
@@ -120,20 +121,21 @@ def on_texts(net: Any, ends: Frozen, tokens: Tensor) -> Tensor:
 
     They are differentiable in the parameters.
     """
-    # The model with a table of embeddings that the parameters make.
+    # The embeddings of all places, by which gradients reach A.
     b, m = tokens.shape
-    x = F.linear(F.embedding(tokens, ends.embedding), net.read)
-    weights = _weights_of(net, x.reshape(b * m, -1), net.write, m, lambda w: w)
+    embedded = F.linear(F.embedding(tokens, ends.embedding), net.read)
 
-    # Each place is a token of its own, whose row of the table is its embedding.
-    rows = torch.arange(b * m, device=tokens.device).view(b, m)
+    # The model with these embeddings as its table: each place is a token of its own. The head is
+    # not used.
+    weights = _weights_of(net, embedded.reshape(b * m, -1), net.write, m, lambda w: w)
+    token_ids = torch.arange(b * m, device=tokens.device).view(b, m)
 
-    # Empty keys and values, and a mask under which no place sees a later one.
+    # Room for keys and values, and a mask (1, 1, m, m) under which no place sees a later one.
     size = (b, net.heads, m, weights.cos.shape[-1])
-    seen = [(x.new_zeros(size), x.new_zeros(size)) for _ in weights.layers]
-    mask = x.new_full((m, m), -torch.inf).triu_(1)[None, None]
+    keys_values = [(embedded.new_zeros(size), embedded.new_zeros(size)) for _ in weights.layers]
+    mask = embedded.new_full((1, 1, m, m), -torch.inf).triu_(1)
     place = llama.Place(weights.cos[:m], weights.sin[:m], mask)
-    return llama.forward(weights, seen, seen, place, rows, m)
+    return llama.forward(weights, keys_values, keys_values, place, token_ids, m)
 
 
 def _weights_of(
@@ -141,26 +143,27 @@ def _weights_of(
     embedding: Tensor,
     head: Tensor,
     context: int,
-    packed: Callable[[Tensor], Tensor],
+    pack_matrix: Callable[[Tensor], Tensor],
 ) -> Weights:
     """Return the model in the layout of the fast path.
 
-    Its tables are `embedding` (ids, width) and `head` (tokens, width), whose type all weights take.
+    Its tables are `embedding` (ids, width), whose type all weights take, and `head` (tokens, width).
+    `pack_matrix` brings matrices into the form in which a pass multiplies them.
     """
     # The parameters by name, and the parts of each layer; no part has a bias.
     parts = {name: w.to(embedding) for name, w in net.named_parameters()}
     layers = [
         Layer(
-            parts[f"norm_in.{i}"],
-            packed(parts[f"qkv.{i}"]),
-            None,
-            packed(parts[f"out.{i}"]),
-            None,
-            parts[f"norm_mlp.{i}"],
-            packed(parts[f"gate_up.{i}"]),
-            None,
-            packed(parts[f"down.{i}"]),
-            None,
+            norm_in=parts[f"norm_in.{i}"],
+            qkv=pack_matrix(parts[f"qkv.{i}"]),
+            qkv_bias=None,
+            out=pack_matrix(parts[f"out.{i}"]),
+            out_bias=None,
+            norm_mlp=parts[f"norm_mlp.{i}"],
+            gate_up=pack_matrix(parts[f"gate_up.{i}"]),
+            gate_up_bias=None,
+            down=pack_matrix(parts[f"down.{i}"]),
+            down_bias=None,
         )
         for i in range(len(net.qkv))
     ]
@@ -170,12 +173,12 @@ def _weights_of(
         layers,
         parts["norm"],
         head,
-        None,
-        _EPS,
-        cos,
-        sin,
-        net.heads,
-        net.heads,
+        head_bias=None,
+        eps=_EPS,
+        cos=cos,
+        sin=sin,
+        heads=net.heads,
+        kv_heads=net.heads,
     )
 
 
@@ -189,8 +192,9 @@ def _rotations(context: int, width: int, like: Tensor) -> tuple[Tensor, Tensor]:
     rates = _ROPE_BASE ** (-pairs / width)
     angles = torch.arange(context, device=like.device, dtype=torch.float64)[:, None] * rates
     cos, sin = angles.cos(), angles.sin()
-    both_cos, both_sin = torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
-    return both_cos[:, None].to(like), both_sin[:, None].to(like)
+    cos, sin = torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
+    # An axis of length 1 for the heads.
+    return cos.unsqueeze(1).to(like), sin.unsqueeze(1).to(like)
 
 
 def shipped(name: str) -> Small:
@@ -204,7 +208,7 @@ def model_of(target: LanguageModel, net: nn.Module) -> LanguageModel:
 
     Parameters are those of `drafter`.
     """
-    # The model's tables, from the target's and the two maps.
+    # The model's tables E A' and H B', from those of the target and the two maps.
     ends = frozen(target, net.hidden, net.tokens)  # type: ignore[arg-type]
     read, write = (getattr(net, name).to(ends.head) for name in ("read", "write"))
     embedding, head = ends.embedding @ read.T, ends.head @ write.T
@@ -227,9 +231,9 @@ def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
     Parameters
     ----------
     net : Small
-        See `shipped`.
+        The model, as `shipped` returns it.
     target : LanguageModel
-        Whose embedding and head it borrows.
+        The target, whose embedding and head the model borrows.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""FR-Spec and VocabTrim: any drafter with a smaller head, which knows the most frequent tokens only.
+"""FR-Spec and VocabTrim: any drafter with a smaller head, which has the most frequent tokens only.
 
-q is 0 on the other tokens; the target may still write them, since what fails is drawn from what is left over on the
-whole vocabulary. The end token has to be among those that are kept, or no text would ever be drafted to its end.
+q is 0 on the other tokens. The target may still write them: a rejected draft is replaced from the residual, on the
+whole vocabulary. The head must have the end token, or no text would ever be drafted to its end.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from real.decode.given_text import Along, windows
 from real.decode.proposer import Drafter, Draw, More, Proposed, Proposer
 from real.decode.warp import Warping
 from real.draft._contract import along_blocks, target_probabilities
+from real.draft._few_store import Few
 from real.draft._parts import weights_of
 from real.models import store
 from real.models.model import LanguageModel
@@ -29,7 +30,7 @@ from specsim.types import Array
 
 NAME = "a smaller head (FR-Spec, VocabTrim)"
 PAPER = "arXiv:2506.22694, arXiv:2502.14856"
-# Calibration tokens for each token of the head: with fewer, `most_frequent` warns.
+# `most_frequent` warns if there are fewer calibration tokens than this for each token of the head.
 ENOUGH = 50
 Mark = Callable[[str], None]
 
@@ -43,16 +44,16 @@ LAYERS = layers
 
 
 def most_frequent(counts: Array, k: int, end: int | None) -> list[int]:
-    """The k most frequent tokens, the end token among them.
+    """Return the k most frequent tokens, the end token among them.
 
     Parameters
     ----------
     counts : array, shape (V,)
         How often each token stands in a calibration text.
     k : int
-        How many to keep, 1 to V.
+        Number of tokens, 1 to V.
     end : int or None
-        The end token, which takes the place of the rarest if it has to; None if texts have none.
+        The end token, which replaces the rarest of the k tokens if it is not among them; None if texts have none.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def most_frequent(counts: Array, k: int, end: int | None) -> list[int]:
     Warns
     -----
     UserWarning
-        Fewer than 50 calibration tokens for each id that is kept.
+        Fewer than 50 calibration tokens for each of the k ids.
 
     Examples
     --------
@@ -85,7 +86,8 @@ def most_frequent(counts: Array, k: int, end: int | None) -> list[int]:
     if frequencies.sum() < ENOUGH * k:
         scarce = f"{int(frequencies.sum())} calibration tokens for k={k}: fewer than {ENOUGH}"
         warnings.warn(f"{scarce} for each token that is kept", stacklevel=2)
-    # The k most frequent tokens; the end token replaces the rarest of them if it is not there.
+
+    # The k most frequent tokens; the end token replaces the rarest of them if it is not among them.
     order = np.argsort(-frequencies, kind="stable").tolist()
     if end is None or end in order[:k]:
         return sorted(order[:k])
@@ -93,21 +95,21 @@ def most_frequent(counts: Array, k: int, end: int | None) -> list[int]:
 
 
 def drafter(inner: Drafter, ids: Sequence[int], end: int | None) -> Drafter:
-    """Cut the head of a drafter to some tokens.
+    """Return a drafter with its head cut to some tokens.
 
     Parameters
     ----------
     inner : Drafter
-        Any that draws each draft from one law, in turn.
+        Any drafter that draws each draft from one law, one after the other.
     ids : sequence of int
-        Tokens that are kept, at least one, each once.
+        Tokens of the head, at least one, each once.
     end : int or None
         The end token; None if texts have none.
 
     Returns
     -------
     Drafter
-        Its laws are the inner one's on these tokens, renormalised; where those have no mass, even ones.
+        Its laws are the inner drafter's on these tokens, renormalised; where these have no mass, the laws are even.
 
     Raises
     ------
@@ -136,14 +138,14 @@ def drafter(inner: Drafter, ids: Sequence[int], end: int | None) -> Drafter:
             f"ids lack the end token {end}, so no text would be drafted to its end: "
             f"most_frequent(counts, {len(head_ids)}, end={end}) forces it in"
         )
-    # Laws along a text come from `rows` where the drafter has them, else from its blocks.
+    # Laws along a text come from `rows` if the drafter has them, else from its blocks.
     rows = None if inner.rows is None else partial(_rows, inner, head_ids)
     cut = replace(inner, start=partial(_start, inner, head_ids), rows=rows)
     return replace(cut, along=partial(_along, cut))
 
 
 def restrict(law: Tensor, in_head: Tensor) -> Tensor:
-    """Laws (..., V) on the tokens of a mask (V,), renormalised; even ones where they have no mass there."""
+    """Return laws (..., V) restricted to a mask (V,), renormalised; even on the mask where they have no mass there."""
     cut = torch.where(in_head, law, 0)
     total = cut.sum(-1, keepdim=True)
     even = in_head.to(law.dtype) / in_head.sum()
@@ -151,7 +153,10 @@ def restrict(law: Tensor, in_head: Tensor) -> Tensor:
 
 
 def restrict_logits(logits: Tensor, in_head: Tensor) -> Tensor:
-    """Logits (..., V) of the law that `restrict` returns for their softmax; a row with no law is unchanged."""
+    """Return the logits (..., V) of the restricted laws, as `restrict` does for their softmax.
+
+    A row without a law, whose largest logit is not finite, stays as it is.
+    """
     cut = torch.where(in_head, logits, -torch.inf)
     is_empty = cut.isneginf().all(-1, keepdim=True)
     restricted = torch.where(is_empty & in_head, 0, cut)
@@ -159,14 +164,18 @@ def restrict_logits(logits: Tensor, in_head: Tensor) -> Tensor:
 
 
 class Restricted:
-    """A proposer whose draws are restricted; see `real.decode.proposer.Proposer`."""
+    """A proposer whose draws are restricted; see `real.decode.proposer.Proposer`.
+
+    `start` starts the inner proposer with a function that draws, and `in_head` (V,) is the mask of the head's tokens.
+    """
 
     def __init__(self, start: Callable[[Draw], Proposer], in_head: Tensor, draw: Draw) -> None:
         self._in_head, self._draw = in_head, draw
-        self._laws: list[Tensor] = []  # of the block that is being drafted
-        self._inner = start(self._drawn)
+        # Restricted laws of the block that is being drafted, a tensor (b, V) for each draft.
+        self._laws: list[Tensor] = []
+        self._inner = start(self._draw_restricted)
 
-    def _drawn(self, law: Tensor, u: Tensor) -> Tensor:
+    def _draw_restricted(self, law: Tensor, u: Tensor) -> Tensor:
         """Draw tokens from the restricted law, and store the law for `propose`."""
         self._laws.append(restrict(law, self._in_head))
         return self._draw(self._laws[-1], u)
@@ -202,8 +211,13 @@ class Restricted:
 def _start(
     inner: Drafter, ids: list[int], target: LanguageModel, warping: Warping, draw: Draw, batch: int, mark: Mark
 ) -> Restricted:
-    """Start the drafter on a batch of texts, with its draws restricted; arguments as `Drafter.start`."""
-    return Restricted(lambda drawn: inner.start(target, warping, drawn, batch, mark), _mask(ids, target), draw)
+    """Start the drafter on a batch of texts, with its draws restricted; the arguments are those of `Drafter.start`."""
+
+    def start_inner(draw_restricted: Draw) -> Proposer:
+        """Start the inner drafter, which draws with this function."""
+        return inner.start(target, warping, draw_restricted, batch, mark)
+
+    return Restricted(start_inner, _mask(ids, target), draw)
 
 
 def _mask(ids: list[int], target: LanguageModel) -> Tensor:
@@ -218,7 +232,7 @@ def _mask(ids: list[int], target: LanguageModel) -> Tensor:
 def _rows(
     inner: Drafter, ids: list[int], target: LanguageModel, prompt: list[int], text: list[int], warping: Warping
 ) -> Tensor:
-    """Restricted laws (T, V) at the positions of the text."""
+    """Return the restricted laws (T, V) at the positions of the text."""
     assert inner.rows is not None
     return restrict(inner.rows(target, prompt, text, warping), _mask(ids, target))
 
@@ -226,7 +240,7 @@ def _rows(
 def _along(
     cut: Drafter, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
 ) -> Along:
-    """The restricted drafter's `Along` of a text: from its rows, or block by block."""
+    """Return the restricted drafter's `Along` of a text: from its rows, or block by block."""
     if cut.rows is None:
         return along_blocks(cut, target, prompt, text, gamma, warping)
     q = at(cut.rows(target, prompt, text, warping), torch.tensor(text, device=target.device))
@@ -234,14 +248,14 @@ def _along(
 
 
 def trimmed(model: LanguageModel, ids: Sequence[int]) -> LanguageModel:
-    """A model whose head has some rows only: what a restricted draft model costs.
+    """Return a model whose head has some rows only: what a restricted draft model costs.
 
     Parameters
     ----------
     model : LanguageModel
         On the fast path.
     ids : sequence of int
-        Tokens that are kept.
+        Tokens of the head.
 
     Returns
     -------
@@ -276,24 +290,11 @@ def trimmed(model: LanguageModel, ids: Sequence[int]) -> LanguageModel:
 
 
 def placed(model: LanguageModel, tokens: Tensor) -> LanguageModel:
-    """Return a model whose head has a row for each of these tokens (k,) alone, with logits for the whole vocabulary."""
-    few = weights_of(model)
+    """Return a model with logits for the whole vocabulary, from a head with rows for these tokens (k,) alone.
+
+    Its `weights` are None: with a head that lacks tokens it cannot run on the fast path.
+    """
+    weights = weights_of(model)
     return replace(
-        model,
-        new_store=lambda batch: Few(store.Llama(few, batch), tokens, model.vocab_size),
-        weights=None,  # their head is not that of the vocabulary
+        model, new_store=lambda batch: Few(store.Llama(weights, batch), tokens, model.vocab_size), weights=None
     )
-
-
-class Few:
-    """A store of a trimmed model: logits of few tokens in their places; see `real.models.cache.Store`."""
-
-    def __init__(self, inner: store.Llama, rows: Tensor, vocab: int) -> None:
-        self._inner, self._rows, self._vocab = inner, rows, vocab
-
-    def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
-        """As the store of the whole model, with -inf for tokens that are not kept."""
-        few = self._inner.append(tokens, which, starts, rows)
-        out = few.new_full((*few.shape[:-1], self._vocab), -torch.inf)
-        out[..., self._rows] = few
-        return out

@@ -1,8 +1,8 @@
-"""Chimera: the last three tokens say what is near, one layer over the target's states what is far.
+"""Chimera: a trigram encoder for the nearest tokens, and attention over the target's states.
 
-A trigram encoder reads the three tokens that end at a step; one layer lets it look at the target's
-states before the block and at the block's own steps; the head reads the target's state before the
-block beside what the layer found.
+The encoder reads the three tokens that end at a step. One layer lets it attend to the target's
+states before the block and to the block's steps. The head reads the target's state before the block
+together with the layer's output.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     "smollm2/trigram": {"drafter": "trigram", "rank": 16, "inner": 48, "gated": 16, "unroll": 4, "steps": 1000}
     | _weights.SMOLLM2,
 }
-# Networks with as many parameters, to 1 %: the gated layer gets those of the part that is left out.
+# Networks with equally many parameters, to 1 %: a wider gated layer replaces the part that is left
+# out.
 VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},
     "without trigrams": {"near": False, "gated": 309},
@@ -51,11 +52,11 @@ class Trigram(nn.Module):
     Parameters
     ----------
     hidden, rank, inner, gated : int
-        Width of the target's states, inside the trigrams' residual block, of the layer's attention
-        and of its gated part.
+        Width of the target's states, width inside the trigrams' residual block, widths of the
+        layer's attention and of its gated part.
     near, far : bool
-        Whether it reads the two tokens before the last, and whether it looks at the text: see
-        `VARIANTS`.
+        Whether the encoder reads the two tokens before the last, and whether the layer attends to
+        the text: see `VARIANTS`.
     """
 
     steps = None
@@ -76,12 +77,17 @@ class Trigram(nn.Module):
         return before[..., :0] if self.attention is None else self.attention.keys(rms(before))
 
     def step(self, j: int, three: Tensor, carried: Tensor, block_keys: list[Tensor], look: Look) -> _rollout.Step:
-        """Encode the trigram that ends at step j and let it attend.
+        """Return step j: the encoded trigram that ends there, after attention, joined with `carried`.
 
         `carried` stays the state before the block.
         """
-        last = three[..., 3 * self.hidden - self.read :]
-        x = F.linear(last + F.linear(F.silu(F.linear(last, self.squeeze)), self.spread), self.encode)
+        # The trigram, or without the near tokens its last token, through a residual block of low
+        # rank.
+        recent = three[..., 3 * self.hidden - self.read :]
+        residual = F.linear(F.silu(F.linear(recent, self.squeeze)), self.spread)
+        x = F.linear(recent + residual, self.encode)
+
+        # Attention to the text and the block, and the gated part.
         if self.attention is not None:
             block_keys = [*block_keys, self.attention.keys(rms(x))]
             x = x + self.attention(rms(x), look, block_keys)
@@ -90,26 +96,26 @@ class Trigram(nn.Module):
 
 
 def network(recipe: dict[str, Any]) -> Trigram:
-    """The network of a recipe, untrained."""
+    """Return the network of a recipe, untrained."""
     options = {name: recipe[name] for name in ("near", "far") if name in recipe}
     sizes = [recipe[name] for name in ("hidden", "rank", "inner", "gated")]
     return with_tokens(Trigram(*sizes, **options), recipe)
 
 
 def shipped(name: str = "trigram") -> Trigram:
-    """The trained network; ValueError if its weights are not there."""
+    """Return the trained network; ValueError if its weights are not there."""
     return _weights.load(name, network(RECIPES[name]), RECIPES[name])
 
 
 def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
-    """Chimera as a drafter.
+    """Return Chimera as a drafter.
 
     Parameters
     ----------
     net : Trigram
-        See `shipped`.
+        The network, as `shipped` returns it.
     target : LanguageModel
-        Whose last states it reads.
+        The target, whose last states the network reads.
 
     Returns
     -------
