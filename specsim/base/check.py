@@ -128,6 +128,7 @@ def _check_rows(w: Array, name: str) -> None:
         raise TypeError(f"{name} has dtype {w.dtype}; probabilities are floats or Fractions")
     if exact and not all(isinstance(v, (int, Fraction)) for v in w.flat):
         raise TypeError(f"{name} is an object array with entries other than int and Fraction")
+
     # No negative entry. In NumPy the minimum decides, without an array of booleans: it is NaN if
     # any entry is, and a comparison with NaN is false.
     is_plain = type(w) is np.ndarray and w.size and not exact
@@ -136,6 +137,7 @@ def _check_rows(w: Array, name: str) -> None:
         index, entry = first_bad(w, ~(w >= 0))
         problem = "not a number" if entry != entry else "negative"
         raise ValueError(f"{name}{index} is {entry}: {problem}; probabilities must be >= 0")
+
     # Sum 1, computed in float64: in float32 the sum over a full vocabulary would have an error of
     # its own. JAX has no float64 unless its user chose it, so NumPy sums its rows.
     if exact:

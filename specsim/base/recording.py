@@ -26,10 +26,12 @@ from typing import Any, NamedTuple
 PACKAGE = Path(__file__).resolve().parents[1]
 # Adapters are code of the judged subject, although they lie in the package.
 ADAPTERS = PACKAGE / "conform" / "adapters"
-# Folders of the system, and parts of paths that are caches: what is in them changes with the machine.
+# Folders of the system, and parts of paths that are caches: what is in them changes with the
+# machine.
 SYSTEM = tuple(Path(folder) for folder in ("/proc", "/sys", "/dev", "/etc", "/run"))
 CACHES = frozenset({"__pycache__", ".cache", ".triton", ".nv"})
-# Events that ask others, whose answers no file holds.
+# Events that ask another process or a server -> words on what its code then depends on, which no
+# file holds.
 OTHERS = {
     "subprocess.Popen": "answers of another process",
     "os.system": "answers of another process",
@@ -38,11 +40,11 @@ OTHERS = {
     "os.forkpty": "answers of another process",
     "socket.connect": "answers of a server",
 }
-# Owner -> files that its code ran or read, in order.
+# Owner -> files that its code ran or read, in order (the values mean nothing).
 _USED: dict[str, dict[str, None]] = {}
-# Owner -> in words, what its code depends on and no hash of files covers.
+# Owner -> words on what its code depends on and no hash of files covers, in order.
 _UNHASHED: dict[str, dict[str, None]] = {}
-# Has one entry once the hook is installed.
+# A list that has one entry once the hook is installed.
 _STARTED: list[bool] = []
 
 
@@ -168,7 +170,7 @@ def _hear(event: str, args: tuple[Any, ...], is_ending: Callable[[], bool] = sys
         name = args[0]
         _record(name, is_code=event == "ctypes.dlopen")
     elif event in OTHERS:
-        for owner in _askers():
+        for owner in _current_owners():
             note_unhashed(owner, [OTHERS[event]])
 
 
@@ -185,7 +187,7 @@ def _record(file: Any, *, is_code: bool) -> None:
         file = os.fsdecode(file)
     if not isinstance(file, str | os.PathLike) or not (path := os.fspath(file)) or str(path).startswith("<"):
         return
-    for owner in _askers():
+    for owner in _current_owners():
         used = resolved(_source(str(path)))
         if used != owner and (is_code or not _is_of_machine(Path(used))):
             _USED.setdefault(owner, {})[used] = None
@@ -207,12 +209,12 @@ def _is_of_machine(path: Path) -> bool:
     return not CACHES.isdisjoint(path.parts) or any(folder in path.parents for folder in SYSTEM)
 
 
-def _askers() -> list[str]:
-    """Return the file of the user's code that is running; none while an installed package is imported.
+def _current_owners() -> list[str]:
+    """Return the owners of what happens now, files of the user's code; none while an installed package is imported.
 
-    The stack of a pool's thread does not show which code waits for its result. Any thread that runs
-    the user's code may be waiting, so the files of all of them are returned: to hash one file too
-    many is safe.
+    There is one, by the stack of this thread. The stack of a pool's thread does not show which code
+    waits for its result: any thread that runs the user's code may be waiting, so the files of all
+    of them are returned. To hash one file too many is safe.
     """
     owner = next(_owners(sys._getframe(1)), None)
     if owner is None and threading.current_thread() is not threading.main_thread():
@@ -224,7 +226,8 @@ def _askers() -> list[str]:
 def _owners(frame: FrameType | None) -> Iterator[str]:
     """Yield the files of the user's code on a stack, the innermost first, up to an import of an installed package."""
     while frame is not None:
-        # Code compiled from a string has no file: it belongs to the file whose global names it uses.
+        # Code compiled from a string has no file: it belongs to the file whose global names it
+        # uses.
         for file in (frame.f_code.co_filename, frame.f_globals.get("__file__")):
             if isinstance(file, str) and is_own(file):
                 yield resolved(file)

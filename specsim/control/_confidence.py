@@ -1,6 +1,7 @@
 """Confidence that a draft is accepted.
 
-It is the largest probability of the draft's row, that of its token, or a network's estimate.
+It is the largest probability of the row that the draft was drawn from, the probability of its
+token, or a network's estimate.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from specsim.base.arrays import array_namespace
 from specsim.base.unknown import unknown
 from specsim.types import Array, Signals
 
-# Signals that are confidences themselves: the largest probability of the draft's row, and the
-# probability of its token.
+# Names of signals that are confidences themselves: the largest probability of the draft's row, and
+# the probability of its token.
 READ = ("top", "own")
 # Largest probabilities of a row that a controller sees.
 TOP = 10
-# Inputs of a network: the largest probabilities, entropy and position. A network with one input
-# more also reads the drawn token's probability.
+# Number of inputs of a network: the largest probabilities, entropy and position. A network with one
+# input more also reads the drawn token's probability.
 INPUTS = TOP + 2
 # A network's weights (in, out) and shifts (out,); ReLU follows every layer but the last.
 Layers = tuple[tuple[Array, Array], ...]
@@ -47,7 +48,9 @@ def layers(weights: Any) -> Layers:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(f"weights[{i}] must be a pair of a matrix and a shift")
         matrix, shift = (check.real_values(w, f"weights[{i}][{j}]", -np.inf, np.inf) for j, w in enumerate(pair))
-        # A matrix has a row for each output of the layer before, the first matrix one for each input.
+
+        # A matrix has a row for each output of the layer before, the first matrix one for each
+        # input.
         expected = input_widths if width is None else (width,)
         if matrix.ndim != 2 or matrix.shape[0] not in expected:
             rows = " or ".join(map(str, expected))
@@ -56,6 +59,7 @@ def layers(weights: Any) -> Layers:
             raise ValueError(f"weights[{i}][1] has shape {tuple(shift.shape)}; it must be ({matrix.shape[1]},)")
         width = matrix.shape[1]
         checked.append((matrix, shift))
+
     # The network's output is one number.
     if width != 1:
         last = len(checked) - 1

@@ -17,7 +17,7 @@ from specsim.types import Array, Signals
 
 
 def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
-    """Summarise the rows that drafts were drawn from in the numbers that a controller reads.
+    """Return the numbers that a controller reads of drafts, from the rows that they were drawn from.
 
     Parameters
     ----------
@@ -27,12 +27,13 @@ def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
     tokens : array_like of int, shape (...)
         The drafts.
     position : int or array_like of int, shape (...)
-        Which drafts of their blocks they are, from 1.
+        The drafts' places in their blocks, from 1.
 
     Returns
     -------
     Signals
-        Largest probabilities (..., 10), entropy in nats, position and own probability (...).
+        `top` (..., 10), the largest probabilities; `entropy` in nats, `position`, and `own`, the
+        probability of the draft itself, each (...).
 
     Raises
     ------
@@ -79,20 +80,20 @@ def block_lengths(
     params: Mapping[str, Any] | None = None,
     kept: Any = None,
 ) -> Array:
-    """Return the drafts that a controller lets recorded blocks have, as if each had been drafted to the end.
+    """Return how many drafts a controller makes in recorded blocks, which were drafted to the end.
 
     Parameters
     ----------
     controller : str, path or module
         A file of `specsim.control`, or one's own.
     recorded : Signals
-        Of blocks of gamma drafts: top (..., gamma, 10), the others (..., gamma).
+        Signals of blocks of gamma drafts: `top` (..., gamma, 10), the others (..., gamma).
     params : mapping, optional
-        The controller's own parameters.
+        The controller's parameters by name.
     kept : array_like of int, optional
-        Drafts (..., n) that whole blocks would have kept: the blocks (..., n, gamma) then follow
-        each other in texts, and the controller learns after each; else each is the first of its
-        text.
+        Drafts (..., n) accepted in whole blocks. With them the blocks (..., n, gamma) follow each
+        other in texts, and the controller learns after each; without them each block is the first
+        of its text.
 
     Returns
     -------
@@ -130,7 +131,7 @@ def block_lengths(
     if tuple(accepted.shape) != shape[:-1] or len(shape) < 2:
         raise ValueError(f"kept has shape {tuple(accepted.shape)}; blocks are {shape[:-1]}")
 
-    # With it blocks follow each other. A shorter block accepts no more drafts than it has.
+    # With `kept` blocks follow each other. A shorter block accepts no more drafts than it has.
     state, lengths = module.start(shape[:-2]), np.zeros(shape[:-1], dtype=np.int64)
     for j in range(shape[-2]):
         # Block j of every text: `top` (..., gamma, 10), the other signals (..., gamma).
@@ -148,6 +149,7 @@ def _run_block(module: Any, state: Any, block: Signals) -> tuple[Any, Array]:
     The length is the number of drafts after which the controller first asks for no more.
     """
     has_see, gamma = discover.controller_facts(module).see, block.own.shape[-1]
+
     # Every block has a first draft. `is_drafting` marks the texts whose block has not stopped.
     length = np.ones(block.own.shape[:-1], dtype=np.int64)
     is_drafting = np.ones(length.shape, dtype=bool)
@@ -159,5 +161,5 @@ def _run_block(module: Any, state: Any, block: Signals) -> tuple[Any, Array]:
             state = module.see(state, last_draft)
         if i + 1 < gamma:
             is_drafting = is_drafting & host(module.more(state, last_draft)).astype(bool)
-            length = length + is_drafting
+            length = np.where(is_drafting, length + 1, length)
     return state, length

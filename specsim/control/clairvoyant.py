@@ -1,12 +1,12 @@
 """Clairvoyant: as many drafts as will be accepted. It bounds what any controller gains.
 
-Decision.    One draft more while there are fewer than this block will accept. The caller says how
-             many that is: `kept`, block after block. It is no controller in the sense of T25: it
-             decides by the verification to come.
+Decision.    One draft more while there are fewer than this block will accept. The caller gives
+             these numbers as `kept`, one for each block. This is no controller in the sense of T25:
+             it decides by the verification to come.
 Theorem.     T34, part 3: blocks that stop before the first draft that would be refused do not have
-             the target's law. Its speed bounds every controller's, since no block of any length
-             keeps more.
-Cost.        Not to be had.
+             the target's law. The speed of this rule bounds every controller's, since no block of
+             any length accepts more.
+Cost.        None that could be paid: the numbers are known only after the block.
 Paper.       The oracle of Mamou et al., arXiv:2405.04304.
 """
 

@@ -8,8 +8,8 @@ Theorem.     T34, part 1: the text has the target's law; the threshold is a func
              blocks.
 Cost.        A sort of the text's drafts for each block.
 Paper.       transformers, `AssistedCandidateGenerator.update_candidate_strategy`, after Mamou et
-             al., arXiv:2405.04304. As there: eta changes once there are more than 5 such drafts, of
-             both kinds; 0 never stops nor learns.
+             al., arXiv:2405.04304. As in transformers, eta changes once there are more than 5 such
+             drafts, accepted and refused ones among them, and an eta of 0 never stops nor learns.
 """
 
 from __future__ import annotations
@@ -109,8 +109,9 @@ def _best_threshold(probabilities: Array, fate: Array, old: float) -> float:
     # Drafts at or above each threshold are made: the refused ones among them are false positives.
     # Accepted ones below it are false negatives.
     refused_above, accepted_above = (1 - fate).cumsum()[is_last_of_equal], fate.cumsum()[is_last_of_equal]
-    false_positives = refused_above / refused_above[-1]
-    false_negatives = 1 - accepted_above / accepted_above[-1]
+    num_refused, num_accepted = refused_above[-1], accepted_above[-1]
+    false_positives = refused_above / num_refused
+    false_negatives = 1 - accepted_above / num_accepted
     cost = false_positives + MISSED * false_negatives
     return float(thresholds[np.argmin(cost)])
 

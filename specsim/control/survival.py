@@ -3,9 +3,9 @@
 Decision.    One draft more while C_1 C_2 ... C_i >= theta. C_j is the network's probability that
              draft j is accepted where `weights` are given (see `classifier`), else the largest
              probability of its row, or that of its own token.
-Theorem.     T34, part 1: the text has the target's law. T25, part 3: an optimal policy goes on
-             above a number that the *product* of the chances must reach, so that a threshold on C_i
-             alone is of another kind.
+Theorem.     T34, part 1: the text has the target's law. T25, part 3: an optimal policy drafts on
+             while the *product* of the acceptance probabilities reaches a threshold; a threshold on
+             C_i alone is of another kind.
 Cost.        One product a draft.
 Paper.       None: the optimum of T25 with one threshold for all positions. Mamou et al., DISCO,
              arXiv:2405.04304, compare C_i itself.

@@ -144,7 +144,7 @@ def expected_blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, l
 
 @np.errstate(under="ignore")
 def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule = "tokenwise", gamma: int) -> Any:
-    r"""Expected tokens of a block, tau = E[n] + 1, the correction or bonus included.
+    r"""Return the expected tokens of a block, tau = E[n] + 1, the correction or bonus included.
 
     .. math:: E[n] = \sum_{i=1}^{\gamma} E_{x \sim q}[\min(1, w_i)], \quad w_i = \text{advance}(w_{i-1}, p_i/q_i(x_i))
 
@@ -196,7 +196,8 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
     laws = check.models_or_laws(target, draft)
     if laws is None:
         return arrays.at_most(_tau_of_models(module, target, draft, gamma), gamma + 1)
-    return arrays.at_most(_tau_of_laws(module, np.asarray(laws[0]), np.asarray(laws[1]), gamma), gamma + 1)
+    p, q = map(np.asarray, laws)
+    return arrays.at_most(_tau_of_laws(module, p, q, gamma), gamma + 1)
 
 
 def _tau_of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
@@ -268,7 +269,8 @@ def _tau_of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
         if len(prefix) == gamma:
             return 0
         p, q = rows(prefix)
-        # The next draft, for each token that can be drafted: its acceptance, and that of later drafts.
+        # The next draft, for each token that can be drafted: its acceptance, and that of later
+        # drafts.
         drafted = np.flatnonzero(np.asarray(q > 0))
         weights = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
         acceptance = np.where(weights < 1, weights, 1)

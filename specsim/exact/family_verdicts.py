@@ -26,7 +26,8 @@ from specsim.types import Array, Draws, TokenTree
 from specsim.verify.lookup import step_argument, tree_rule
 
 # Number of random tables for each shape and vocabulary, by scheme; other schemes have one. Of paths
-# there are three, for two of them show no difference for a rule that does not merge equal beginnings.
+# there are three, for two of them show no difference for a rule that does not merge equal
+# beginnings.
 _TABLES = {"paths": 3}
 # Shapes of trees by scheme: parents, or (width, depth) of beams; other schemes have those of "iid".
 _SHAPES: dict[str, list[tuple[int, ...]]] = {
@@ -74,7 +75,7 @@ def chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
     for vocab, gamma in sizes:
         # The distance of the rule's law of texts from the target's.
         target, draft = _tables(rng, vocab, gamma, one_hot)
-        law = strong_law(runnable, target, draft, gamma)[0]
+        law, _ = strong_law(runnable, target, draft, gamma)
         goal = target_law(target, gamma + 1)
         bias = sum((max(goal[text] - law.get(text, Fraction(0)), Fraction(0)) for text in goal), Fraction(0))
         if bias > max(worst, 0 if discover.facts(rule).exact else ROUNDING):

@@ -26,7 +26,7 @@ def masked_acceptance(
     scheme: str | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Array:
-    r"""Probability that a rule's token is one of its drafts where only some tokens are allowed.
+    r"""Return the probability that a rule's token is one of its drafts where only some tokens are allowed.
 
     For one draft under rejection, with the mask m,
 

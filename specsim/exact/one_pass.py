@@ -29,7 +29,7 @@ Text = tuple[int, ...]
 
 
 def one_pass_draft(target: Model, *, gamma: int, order: int = 0, prefix: Text = ()) -> Model:
-    r"""The draft that knows the target's law at each position, given only the last `order` drafts.
+    r"""Return the draft that knows the target's law at each position, given only the last `order` drafts.
 
     .. math:: q_i(v \mid x_{i-k}, \dots, x_{i-1}) = \Pr_p[X_i = v \mid X_{i-k}, \dots, X_{i-1}], \quad k = \text{order}
 
@@ -95,7 +95,7 @@ def one_pass_draft(target: Model, *, gamma: int, order: int = 0, prefix: Text = 
 
 
 def product_draft(rows: Array) -> Model:
-    """The draft of given marginals: row i of `rows` is the law of draft i + 1, whatever was drafted before it.
+    """Return the draft of given marginals: row i of `rows` is the law of draft i + 1, whatever was drafted before it.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def product_draft(rows: Array) -> Model:
 
 
 def one_pass_tokens(first: Array, steps: Array, rows: Array) -> Any:
-    r"""Expected tokens of a block of marginals against a target that looks back one token, tokenwise.
+    r"""Return the expected tokens of a block of marginals against a target that looks back one token, tokenwise.
 
     .. math:: \tau = 1 + \sum_{i=1}^{\gamma} \min(f, q_1) \, M_2 \cdots M_i \, 1, \quad
         M_i(a, b) = \min(p_i(b \mid a), q_i(b))
@@ -174,6 +174,7 @@ def one_pass_tokens(first: Array, steps: Array, rows: Array) -> Any:
     >>> float(one_pass_tokens(coin, same, [coin, [1.0, 0.0], [1.0, 0.0]]))  # betting on one side keeps more
     3.0
     """
+    # Check the laws f, p and q, and their shapes.
     f, p, q = (check.law(value, name) for value, name in ((first, "first"), (steps, "steps"), (rows, "rows")))
     gamma, vocab = q.shape if q.ndim == 2 else (0, 0)
     shared = p.ndim == 2
@@ -183,13 +184,13 @@ def one_pass_tokens(first: Array, steps: Array, rows: Array) -> Any:
             "(gamma - 1, V, V) or (V, V), and (gamma, V)"
         )
 
-    # kept[v]: probability that all drafts so far are kept and the last of them is v.
-    kept = np.minimum(f, q[0])
-    tau = 1 + kept.sum()
+    # accepted[v]: probability that all drafts so far are accepted and the last of them is v.
+    accepted = np.minimum(f, q[0])
+    tau = 1 + accepted.sum()
     for i in range(1, gamma):
         step = p if shared else p[i - 1]
-        kept = (kept[:, None] * np.minimum(step, q[i])).sum(axis=0)
-        tau = tau + kept.sum()
+        accepted = (accepted[:, None] * np.minimum(step, q[i])).sum(axis=0)
+        tau = tau + accepted.sum()
     return tau
 
 

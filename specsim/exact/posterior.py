@@ -21,7 +21,7 @@ from specsim.verify.lookup import step_rule
 def hit_posterior(
     p: Array, q: Array, *, rule: Rule, num_drafts: int = 1, params: Mapping[str, Any] | None = None
 ) -> Array:
-    r"""Probability, for each token y, that y was among the drafts, given that a step rule emitted it.
+    r"""Return the probability, for each token y, that y was among the drafts, given that a step rule emitted it.
 
     .. math:: b(y) = \sum_x \Pr[x] \, T(y \mid x) \, [y \in x] \, / \, p(y)
 
@@ -129,8 +129,8 @@ def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:
     on_text = np.ones((len(y), len(shape) + 1), dtype=bool)
     survival = np.zeros((len(y), int(depth.max(initial=0))))
     for node, (parent, level) in enumerate(zip(shape, depth, strict=True)):
-        # The text's token at the node's depth. Past the end there is none: -2 is neither a token nor
-        # an absent node.
+        # The text's token at the node's depth. Past the end there is none: -2 is neither a token
+        # nor an absent node.
         follows = np.full(len(y), -2)
         follows[: max(len(y) - level + 1, 0)] = y[level - 1 :]
         on_text[:, node + 1] = on_text[:, parent + 1] & (drafted[:, node] == follows)

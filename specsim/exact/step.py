@@ -27,7 +27,7 @@ def acceptance_rate(
     scheme: str | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Array:
-    r"""Probability that a rule's token is one of its drafts, in closed form.
+    r"""Return the probability that a rule's token is one of its drafts, in closed form.
 
     .. math:: \beta = \sum_v \min(p_v, q_v) = 1 - TV(p, q) \quad\text{for one draft under rejection.}
 
@@ -91,7 +91,7 @@ def output_law(
     scheme: str | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Array:
-    r"""Law of the token a rule emits, summed over every tuple of drafts.
+    r"""Return the law of the token that a rule emits, summed over every tuple of drafts.
 
     .. math:: \pi(y) = \sum_x \Pr[x]\, T(y \mid x)
 
@@ -132,7 +132,8 @@ def output_law(
     [1.0, 0.0, 0.0]
     """
     module, p, q, count, union = _validated(p, q, rule, num_drafts, scheme, params)
-    return sparse.law(union, enumerate_step(module, p, q, count)[0])
+    law, _ = enumerate_step(module, p, q, count)
+    return sparse.law(union, law)
 
 
 def _validated(

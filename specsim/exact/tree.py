@@ -36,7 +36,7 @@ def expected_kept(
     params: Mapping[str, Any] | None = None,
     step_params: Mapping[str, Any] | None = None,
 ) -> Any:
-    r"""Expected number of drafts that a tree rule keeps, E[n]; a block has E[n] + 1 tokens on average.
+    r"""Return the expected number of drafts that a tree rule accepts, E[n]; a block has E[n] + 1 tokens on average.
 
     .. math:: E[n] = \sum_T \Pr[T] \sum_{i} \text{depth}(i) \Pr[\text{node } i \text{ is kept} \mid T]
 
@@ -84,13 +84,17 @@ def expected_kept(
     >>> [str(expected_kept(p, q, rule=r, **tree)) for r in ("tokenwise", "traversal")]
     ['4/3', '115/81']
     """
-    # The rule, and the models; a law each is the same in every context.
+    # The rule, and the models; two laws are models that give the same law in every context.
     module = discover.with_params(tree_rule(rule, scheme), params)
     laws = check.models_or_laws(target, draft)
-    p, q = (lambda text: laws[0], lambda text: laws[1]) if laws else (target, draft)
+    p, q = target, draft
+    if laws:
+        p_law, q_law = laws
+        p, q = (lambda text: p_law), (lambda text: q_law)
     check.models(p, q)
     if laws and scheme != "beam":
-        few_enough(count_trees(int((laws[1] > 0).sum()), parents, scheme))
+        few_enough(count_trees(int((q_law > 0).sum()), parents, scheme))
+
     # The number of accepted drafts is the length of the text less its next token.
     options = step_argument(module, step, step_params)
     if draws is not None:

@@ -1,4 +1,4 @@
-"""Public one-liners on laws: make, normalise, compare, subtract."""
+"""Public functions on laws: make, normalise, compare, subtract."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def normalize(weights: Array) -> Array:
 
 
 def top_k_law(ids: Array, probs: Array, vocab: int) -> Law:
-    r"""Law of a few tokens, from an engine's top-k ids and their probabilities.
+    r"""Return the law of a few tokens, from an engine's top-k ids and their probabilities.
 
     .. math:: p_v = \sum_j \text{probs}_j [v = \text{ids}_j]
 
-    Functions of two laws take it in place of a dense row: two of them are never made dense, and the
-    tokens that come out are those of the dense rows. Beside a dense row it is made dense.
+    Functions of two laws take such a Law in place of a dense row. Two of them are never made dense,
+    and give the tokens that dense rows give; a Law beside a dense row is made dense.
 
     Parameters
     ----------
@@ -95,9 +95,11 @@ def top_k_law(ids: Array, probs: Array, vocab: int) -> Law:
 
 
 def one_hot_law(ids: Array, vocab: int) -> Law:
-    r"""Point masses: deterministic drafts (n-gram, argmax), or a target at temperature 0.
+    r"""Return the point masses at tokens, one for each row.
 
     .. math:: p_v = [v = \text{ids}]
+
+    They are the laws of deterministic drafts (n-gram, argmax), or of a target at temperature 0.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ def one_hot_law(ids: Array, vocab: int) -> Law:
 
 
 def dense_law(law: Law) -> Array:
-    """Rows of a Law over the whole vocabulary.
+    """Return the rows of a Law over the whole vocabulary.
 
     Parameters
     ----------
@@ -171,7 +173,7 @@ def dense_law(law: Law) -> Array:
 
 @np.errstate(under="ignore")
 def total_variation(p: Array, q: Array) -> Array:
-    r"""Total variation distance between laws.
+    r"""Return the total variation distance between laws.
 
     .. math:: TV(p, q) = \tfrac12 \sum_v |p_v - q_v| = \sum_v (p_v - q_v)_+
 
@@ -207,7 +209,7 @@ def total_variation(p: Array, q: Array) -> Array:
 
 @np.errstate(under="ignore")
 def residual(p: Array, q: Array) -> Array:
-    r"""The law a rejected draft is replaced from.
+    r"""Return the law from which a rejected draft is replaced.
 
     .. math:: r_v = (p_v - q_v)_+ / \sum_w (p_w - q_w)_+
 

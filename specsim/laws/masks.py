@@ -12,13 +12,12 @@ from specsim.types import Array
 
 @np.errstate(under="ignore")
 def masked_law(law: Array, mask: Array) -> Array:
-    r"""A law conditioned on the tokens that a mask allows.
+    r"""Return a law conditioned on the tokens that a mask allows.
 
     .. math:: p'_v = \frac{p_v \, m_v}{\sum_w p_w \, m_w}
 
-    The same as a softmax of logits whose other tokens are set to -inf; filters (top-p and their
-    like) belong after it, in `warp`, since a filter of the whole law may have dropped what the mask
-    allows.
+    It equals a softmax of logits whose other tokens are set to -inf. Filters (top-p and their like)
+    belong after the mask, in `warp`: a filter of the whole law may drop tokens that the mask allows.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def masked_row(w: Array, mask: Array, name: str) -> Array:
         raise ValueError(f"mask has shape {tuple(m.shape)} for {w.shape[-1]} tokens; its last axis is the vocabulary")
     check.leading(f"{name} and mask", tuple(w.shape[:-1]), tuple(m.shape[:-1]))
 
-    # Rescale the allowed probabilities; a row must have some.
+    # Rescale the allowed probabilities; a row must have an allowed token with a probability.
     allowed = xp.where(m, w, 0 * w)
     total = xp.sum(allowed, axis=-1, keepdims=True)
     if check.concrete(total) and not bool(xp.all(total > 0)):

@@ -14,7 +14,7 @@ def penalize(
     presence_penalty: float = 0.0,
     frequency_penalty: float = 0.0,
 ) -> Array:
-    r"""Logits after presence and frequency penalties; `warp` makes laws of them.
+    r"""Return logits after presence and frequency penalties; `warp` turns them into laws.
 
     .. math:: \ell'_v = \ell_v - \beta \, 1[n_v > 0] - \varphi \, n_v
 
@@ -24,7 +24,7 @@ def penalize(
     Parameters
     ----------
     logits : array_like, shape (..., V)
-        Of the target or of the draft.
+        Logits of the target or of the draft.
     counts : array_like of int, broadcastable to (..., V)
         How often each token stands in the text at that position. vLLM and OpenAI count what was
         generated, not the prompt.
@@ -58,7 +58,7 @@ def penalize(
     >>> float(specsim.acceptance_rate(p, q).round(3))
     0.769
     """
-    # Check penalties and logits, then the counts.
+    # Check penalties and logits.
     beta = float(check.scalar(presence_penalty, "presence_penalty", "[-2, 2]"))
     phi = float(check.scalar(frequency_penalty, "frequency_penalty", "[-2, 2]"))
     x = check.array(logits, "logits")
@@ -66,6 +66,8 @@ def penalize(
     xp = array_namespace(x)
     if x.dtype == object or not xp.isdtype(x.dtype, "real floating"):
         raise TypeError(f"logits has dtype {x.dtype}; logits are floats")
+
+    # Check the counts n: whole numbers that fit the logits.
     n = check.like(check.real_values(counts, "counts", 0, float("inf")), x)
     check.leading("logits and counts", tuple(x.shape), tuple(n.shape))
     if n.ndim > x.ndim or (n.ndim and n.shape[-1] not in (1, x.shape[-1])):

@@ -29,7 +29,7 @@ def warp(
     seen: Array | None = None,
     logit_bias: Array | None = None,
 ) -> Array:
-    r"""Next-token laws from logits: bias, repetition penalty, temperature, top-k, top-p, min-p, in this order.
+    r"""Return next-token laws from logits: bias, repetition penalty, temperature, top-k, top-p, min-p, in this order.
 
     .. math:: p_v \propto \exp(\ell'_v / T) \, 1[v \text{ survives the filters}]
 
@@ -177,8 +177,8 @@ def _adjusted(logits: Array, penalty: float, seen: Array | None, bias: Array | N
     if seen is None:
         raise ValueError(f"repetition_penalty is {penalty}, which needs `seen`: the tokens of the context")
     xp = array_namespace(x)
-    # For r > 1 the smaller of x / r and x r is x / r where x > 0, and x r where x < 0: what is wanted
-    # for either sign. For r < 1 the larger one is. So no array of signs is made.
+    # For r > 1 the smaller of x / r and x r is x / r where x > 0 and x r where x < 0, as it should
+    # be; for r < 1 the larger of the two is. So no array of signs is needed.
     smaller_or_larger = xp.minimum if penalty > 1 else xp.maximum
     return xp.where(seen, smaller_or_larger(x / penalty, x * penalty), x)
 
@@ -251,12 +251,12 @@ def _nucleus(p: Array, x: Array, top_p: float) -> Array:
     order = xp.argsort(x, axis=-1, stable=True)
     tail = xp.cumulative_sum(xp.take_along_axis(p, order, axis=-1), axis=-1)
     stays = tail > 1 - top_p
-    # The most likely token, which is the last one, stays.
+    # The most likely token, the last in this order, stays.
     stays = xp.concat([stays[..., :-1], xp.ones_like(stays[..., -1:])], axis=-1)
 
-    # Back to the order of the vocabulary.
-    back = xp.argsort(order, axis=-1)
-    in_nucleus = xp.take_along_axis(stays, back, axis=-1)
+    # Back to the order of the vocabulary, by the inverse permutation.
+    rank = xp.argsort(order, axis=-1)
+    in_nucleus = xp.take_along_axis(stays, rank, axis=-1)
     return _rescale(xp.where(in_nucleus, p, 0.0), xp)
 
 

@@ -166,25 +166,25 @@ def _call(
     proposals = module.propose(target.tokenizer, draft, text, drafts)
     law: dict[Call, Any] = defaultdict(int)
     for proposal in proposals:
-        # The probability that the draft comes out so and is accepted up to here.
+        # The probability that these drafts are drawn, and accepted up to here.
         reached = proposal.weight
         for place, token in enumerate(proposal.tokens):
             before = proposal.tokens[:place]
             p = target.row(context + before)
             q = module.draft_row(proposal, place, proposals, target.tokenizer, draft.tokenizer)
-            kept = min(1, p[token] / q[token])
+            acceptance = min(1, p[token] / q[token])
 
-            # A rejected token is replaced; where nothing of p is above q, by one of p.
+            # A rejected token is replaced from the residual; where p is nowhere above q, from p.
             left_over = [max(a - b, 0) for a, b in zip(p, q, strict=True)]
             weights = left_over if sum(left_over) else p
             for other, weight in enumerate(weights):
-                if weight and kept < 1:
-                    law[(*before, other), place] += reached * (1 - kept) * weight / sum(weights)
-            reached *= kept
+                if weight and acceptance < 1:
+                    law[(*before, other), place] += reached * (1 - acceptance) * weight / sum(weights)
+            reached *= acceptance
             if not reached:
                 break
         else:
-            # All are accepted: the target adds one of its own.
+            # All are accepted: the bonus token follows.
             for token, weight in enumerate(target.row(context + proposal.tokens)):
                 if weight:
                     law[(*proposal.tokens, token), len(proposal.tokens)] += reached * weight

@@ -63,24 +63,25 @@ def row_after(model: TokenModel, ids: tuple[int, ...], name: str) -> Row:
 
 
 def paths(draft: TokenModel, text: str, drafts: int, ids: Sequence[int] | None = None) -> list[Proposal]:
-    """Return every path of so many draft tokens after a text, with target tokens still to be filled in.
+    """Return every path of `drafts` draft tokens after a text; the target tokens are not filled in.
 
-    With `ids` only these draft tokens are drawn, from the draft's law among them.
+    With `ids` only these draft tokens are drawn, from the draft's law restricted to them.
     """
-    begin = encode(draft.tokenizer, text)
-    found = [Proposal((), (), (), Fraction(1))]
+    context = encode(draft.tokenizer, text)
+    proposals = [Proposal((), (), (), Fraction(1))]
     for _ in range(drafts):
+        # Every path becomes one path for each token that can follow it.
         longer = []
-        for proposal in found:
-            row = tuple(draft.row(begin + proposal.path))
+        for proposal in proposals:
+            row = tuple(draft.row(context + proposal.path))
             if ids is not None:
                 row = among(row, ids)
             for token, probability in enumerate(row):
                 if probability:
                     weight = proposal.weight * probability
                     longer.append(Proposal((), (*proposal.path, token), (*proposal.rows, row), weight))
-        found = longer
-    return found
+        proposals = longer
+    return proposals
 
 
 def among(row: Row, ids: Sequence[int]) -> Row:

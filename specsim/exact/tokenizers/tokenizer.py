@@ -116,7 +116,7 @@ def decode(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def is_canonical(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
-    """Whether the ids are those that their own text is encoded to.
+    """Return whether the ids are those that their own text is encoded to.
 
     Examples
     --------
