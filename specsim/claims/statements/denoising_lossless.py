@@ -46,7 +46,8 @@ def _independent(joint: Law) -> Law:
         [sum((w for text, w in joint.items() if text[i] == token), F(0)) for token in range(2)] for i in range(_LENGTH)
     ]
     return {
-        text: prod(marginals[i][token] for i, token in enumerate(text)) for text in product(range(2), repeat=_LENGTH)
+        text: prod((marginals[i][token] for i, token in enumerate(text)), start=F(1))
+        for text in product(range(2), repeat=_LENGTH)
     }
 
 
@@ -59,8 +60,8 @@ def settle() -> Settled:
     error = sum(abs(weight - joint[text]) for text, weight in _independent(joint).items()) / 2
     return Settled(
         HOLDS if holds else REFUTED,
-        "exactly, over all that can happen (T28), if the model's law given a prefix is that of its joint law. The paper "
-        "was read as its abstract, without the formula for the speedup.",
+        "exactly, over all that can happen (T28), if the model's law given a prefix is that of its joint law. The "
+        "paper was read as its abstract, without the formula for the speedup.",
         {
             "passes for 3 tokens": str(denoised.passes),
             "total variation of independent tokens, unverified": str(error),
