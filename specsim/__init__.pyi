@@ -67,6 +67,7 @@ from specsim.simulation import (
     stationary_tau,
 )
 from specsim.speed.boundary import context_boundary
+from specsim.speed.budget import BatchBudget, BudgetLoss, DraftBudget, batch_budget, budget_loss, draft_budget
 from specsim.speed.diagnosis import Diagnosis, diagnose
 from specsim.speed.grid import batch_schedule, sweep
 from specsim.speed.load.choices import serve_by_choice
@@ -107,9 +108,12 @@ __all__ = [
     "AcceptanceRecord",
     "AcrossTokenizers",
     "Automaton",
+    "BatchBudget",
     "BlockChain",
+    "BudgetLoss",
     "Claim",
     "Diagnosis",
+    "DraftBudget",
     "Draws",
     "EngineLog",
     "FastestShapes",
@@ -142,6 +146,7 @@ __all__ = [
     "accepted_length_law",
     "across_tokenizers",
     "algorithms",
+    "batch_budget",
     "batch_schedule",
     "batch_tokens",
     "beam_tree",
@@ -149,6 +154,7 @@ __all__ = [
     "block_chain",
     "block_efficiency",
     "break_even_alpha",
+    "budget_loss",
     "cache_hits",
     "cached_drafts",
     "check_claim",
@@ -161,6 +167,7 @@ __all__ = [
     "curve_faults",
     "dense_law",
     "diagnose",
+    "draft_budget",
     "draft_then_verify",
     "draw_tree",
     "dsi",

@@ -2,6 +2,7 @@
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Require Import prob rejection spechub recursive acceptance coupling duality iid optimal winner labels span moves spans reached refused loop block words tokenwise survival traversal tree controller policy target_best stops dsi kseq_rho ratios dominance block_optimal text_bound greedy_block highest paths_bound flow_rule renewal kseq lifted robust price neighbours replaced prefix target_only wellformed rationals forced.
+Require budget.
 Set Printing Width 100.
 Check E_const.
 Check samples_law.
@@ -180,6 +181,11 @@ Check balanced_least.
 Check balanced_sum.
 Check balanced_value.
 Check tail_understated.
+Check budget.budget_best.
+Check budget.falling_priced.
+Check budget.rising_loses.
+Check budget.stops_stay.
+Check budget.stop_best.
 Check Qc_realFieldType.
 (* one term that needs them all: what it assumes is what any of them does *)
 Definition headlines := (
@@ -208,7 +214,8 @@ Definition headlines := (
   @one_step_best, @one_step_speed, @same_law_falls, @convex_mixture, @mixed_inside, @idle_token, @shortest_prefix,
   @shortest_prefix_iid, @length_tv, @stop_lossless, @token_stop_lossless, @dsi_plain, @dsi_cycle,
   @target_only_lossless, @target_only_decode, @target_only_length, @target_only_survival, @target_only_best,
-  @target_only_most, @greedy_decode, @block_wf, @kseq_wf, @balanced_least, @balanced_sum, @balanced_value,
+  @target_only_most, @greedy_decode, @block_wf, @kseq_wf, @balanced_least, @balanced_sum, @balanced_value, @budget.budget_best, @budget.falling_priced,
+  @budget.rising_loses, @budget.stops_stay, @budget.stop_best,
   @tail_understated, @Qc_realFieldType).
 Print Assumptions headlines.
 Print is_dist.
@@ -352,3 +359,9 @@ Print is_prefix.
 Print rising.
 Print balanced.
 Print beyond.
+Print budget.kept.
+Print budget.batch_kept.
+Print budget.falls.
+Print budget.priced.
+Print budget.gains_fall.
+Print budget.cost_convex.

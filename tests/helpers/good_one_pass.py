@@ -1,4 +1,4 @@
-"""Good calls of the functions on drafts of one pass."""
+"""Good calls of the functions on drafts of one pass, and on budgets of drafts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ def calls() -> dict[str, dict[str, Any]]:
     """Return keyword arguments of a good call, by the public name in `specsim`."""
     coin, biased = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
     return {
+        "batch_budget": {"survival": [[0.9, 0.5]], "times": [1.0, 1.1, 1.2]},
+        "budget_loss": {"stated": [[0.9, 0.5]], "true": [[0.8, 0.4]], "times": [1.0, 1.1, 1.2]},
+        "draft_budget": {"gains": [0.9, 0.5], "times": [1.0, 1.1, 1.2]},
         "one_pass_bound": {"rows": [[coin, biased], [coin, coin]]},
         "one_pass_ceiling": {"target": law_of_coin, "gamma": 2},
         "one_pass_draft": {"target": law_of_coin, "gamma": 2, "order": 1},
