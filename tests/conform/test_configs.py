@@ -78,6 +78,8 @@ def test_lossy_ones(config: dict[str, str], tmp_path: Path) -> None:
         ('{"num_speculative_tokens": 1, "rejection_sample_method": "fly"}', "num_speculative_tokens", "note",
          "lossless"),
         ('{"num_speculative_tokens": 4, "fly_window_size": 2}', "fly_window_size", "note", "lossless"),
+        ('{"num_speculative_tokens": 4, "rejection_sample_method": "fly", "fly_window_size": 4}', "fly_window_size",
+         "note", "lossless"),
         ('{"num_speculative_tokens": 4, "rejection_sample_method": "newest"}', "rejection_sample_method", "unknown",
          "undecided"),
         ('{"num_speculative_tokens": 4, "relaxed_target_method": "cactus"}', "relaxed_target_method", "unknown",
@@ -185,13 +187,23 @@ def test_the_price_is_that_of_the_rule() -> None:
     p, q = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])
     threshold = Law("accept_threshold", {"threshold_single": 0.5, "threshold_acc": 0.4}, "greedy", "sampling")
     found = price(threshold, p, q, "two rows")
-    assert found is not None
     assert (found.rows, found.acceptance, found.acceptance_lossless) == (2, 0.75, pytest.approx(0.4))
     assert found.total_variation == pytest.approx(0.35)
     relaxed = Law("relaxed", {"relaxed_topk": 3, "relaxed_delta": 0.3}, "greedy", "greedy")
     found = price(relaxed, p, q, "two rows")
-    assert found is not None
     assert (found.acceptance, found.acceptance_lossless, found.total_variation) == (1.0, 0.5, 0.5)
+
+
+def test_fly_is_priced_on_blocks() -> None:
+    """By hand: three fair coins against drafts that are sure; half of the first fail, half of these are deferred."""
+    p, q = np.full((3, 2), 0.5), np.array([[0.9, 0.1]] * 3)
+    params = {"fly_window_size": 1, "fly_entropy_threshold": 0.6, "fly_entropy_top_k": 3}
+    found = price(Law("fly", params, "greedy", "sampling", 4), p, q, "three rows")
+    assert (found.rows, found.acceptance, found.acceptance_lossless, found.total_variation) == (1, 0.75, 0.5, 0.25)
+    found = price(Law("fly", params, "sampled", "sampling", 4), p, q, "three rows")
+    assert found.total_variation == pytest.approx(0.4 * 0.6)
+    with pytest.raises(ValueError, match=r"^FLy's window needs 3 rows in a row, got 2$"):
+        price(Law("fly", params, "greedy", "sampling", 4), p[:2], q[:2], "two rows")
 
 
 def test_the_reference_rows_are_laws_of_a_real_pair() -> None:

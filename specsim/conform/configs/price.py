@@ -11,6 +11,7 @@ from specsim import discover
 from specsim.base.arrays import one_hot, overlap
 from specsim.conform.configs.record import Law
 from specsim.types import Array
+from specsim.verify.lossy import fly
 
 REFERENCE = Path(__file__).with_name("reference_rows.npz")
 REFERENCE_WORDS = "the reference rows: 128 of the bundled pair, each on its likeliest tokens, temperature 1"
@@ -31,15 +32,21 @@ class Price(NamedTuple):
     draft: str
 
 
-def price(law: Law, p: Array, q: Array, source: str) -> Price | None:
-    """Return the price of a law on rows p and q (..., V) in float64; None if it is of no step rule."""
-    if law.rule not in discover.names("step"):
-        return None
+def price(law: Law, p: Array, q: Array, source: str) -> Price:
+    """Return the price of a law on rows p and q (..., V) in float64.
+
+    A rule that looks at several drafts is priced on blocks of rows that follow each other, as if no
+    row depended on the drafts before it; its acceptance is that of the first draft.
+    """
     words = "its likeliest token" if law.draft == "greedy" else "a draw from its law"
     if law.draft == "greedy":
         q = one_hot(np.argmax(q, axis=-1), q)
-    plan = discover.find("step", law.rule).prepare(p, q, 1, **law.params)
+    if law.rule == "fly":
+        lossless, distance = _first_of_blocks(law, p, q)
+        kept, before, far = (float(np.mean(values)) for values in (lossless + distance, lossless, distance))
+        return Price(source, distance.size, kept, before, far, "the target's law at these rows", words)
     rule = discover.find("step", law.rule)
+    plan = rule.prepare(p, q, 1, **law.params)
     acceptance = rule.acceptance(plan)
     if law.against == "greedy":
         # Against the likeliest token the distance is the acceptance that is gained (T50).
@@ -49,6 +56,18 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price | None:
         lossless, distance, against = overlap(p, q), rule.bias(plan), "the target's law at these rows"
     kept, before, far = (float(np.mean(values)) for values in (acceptance, lossless, distance))
     return Price(source, int(np.prod(p.shape[:-1])), kept, before, far, against, words)
+
+
+def _first_of_blocks(law: Law, p: Array, q: Array) -> tuple[Array, Array]:
+    """Return the acceptance of a lossless rule and the bias of FLy, for each row with a window of rows behind it."""
+    drafts = law.params["fly_window_size"] + 1
+    starts = range(p.shape[-2] - drafts)
+    if not starts:
+        raise ValueError(f"FLy's window needs {drafts + 1} rows in a row, got {p.shape[-2]}")
+    blocks = [(p[..., i : i + drafts + 1, :], q[..., i : i + drafts, :]) for i in starts]
+    distance = np.stack([fly.bias(fly.prepare(*rows, **law.params)) for rows in blocks])
+    lossless = np.stack([overlap(rows[0][..., 0, :], rows[1][..., 0, :]) for rows in blocks])
+    return lossless, distance
 
 
 def reference_rows() -> tuple[Array, Array]:

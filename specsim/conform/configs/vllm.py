@@ -79,6 +79,9 @@ def _fly(told: Content, drafts: int, place: str) -> Field:
         return Field("fly_entropy_threshold", threshold, "note", reason)
     if drafts == 1:
         return Field("num_speculative_tokens", drafts, "note", "FLy needs two drafts or more: vLLM refuses this")
+    window = number(told, "fly_window_size", 1, place)
+    if 0 < drafts <= window:
+        return Field("fly_window_size", window, "note", "no window fits into a block: vLLM refuses this")
     return Field("rejection_sample_method", "fly", "lossy", FLY)
 
 
