@@ -13,13 +13,13 @@ from typing import Any
 from specsim.base.provenance import command_line, provenance
 
 
-def json_answer(command: str, fields: Mapping[str, Any], *, indent: int | None = 1) -> str:
+def json_answer(command: str, fields: Mapping[str, Any], *, indent: int | None = 1, version: int = 1) -> str:
     """Return the JSON of a command's answer.
 
     >>> json_answer("specsim/rules", {"rules": []}, indent=None)
     '{"schema": "specsim/rules/1", "rules": []}'
     """
-    return json.dumps({"schema": f"{command}/1", **fields}, indent=indent, allow_nan=False)
+    return json.dumps({"schema": f"{command}/{version}", **fields}, indent=indent, allow_nan=False)
 
 
 def one_or_many(command: str, answers: list[dict[str, Any]], name: str) -> str:

@@ -18,6 +18,7 @@ from specsim.base.arrays import at, overlap
 from specsim.lengths.blocks import block_efficiency, renewal, text_survival
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, pool_texts
 from specsim.lengths.request_estimates import counts_of_steps, hazards_of_counts
+from specsim.lengths.request_mixture import RequestMixture, can_be_fitted, request_mixture
 from specsim.lengths.request_record import AcceptanceRecord, PositionCounts
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
@@ -37,7 +38,8 @@ class Acceptance(NamedTuple):
 
     tau(gamma): tokens per target call and its standard error. hazards(gamma): shape (gamma,), the probability that each
     draft is kept if all before it were. counted(gamma): what was counted, None where nothing was. longest: the longest
-    block that it speaks of, None without end. words: what it rests on.
+    block that it speaks of, None without end. words: what it rests on. requests(): the kinds of requests, fitted to all
+    their target calls; None where acceptance is not known by request.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Acceptance(NamedTuple):
     counted: Callable[[int], HazardEstimate | None]
     longest: int | None
     words: str
+    requests: Callable[[], RequestMixture] | None = None
 
     def most(self, max_gamma: int) -> int:
         """The longest block that it speaks of, at most max_gamma."""
@@ -62,6 +65,11 @@ class Acceptance(NamedTuple):
         mean, error = self.tau(gamma)
         z = NormalDist().inv_cdf((1 + level) / 2)
         return max(mean - z * error, 1.0), min(mean + z * error, gamma + 1.0)
+
+
+def kinds_of(record: AcceptanceRecord | None) -> Callable[[], RequestMixture] | None:
+    """Return what fits kinds of requests to a record when it is called; None where the record does not allow a fit."""
+    return cache(lambda: request_mixture(record)) if record is not None and can_be_fitted(record) else None
 
 
 def bound(max_gamma: int) -> int:
@@ -100,7 +108,8 @@ def as_acceptance(given: Any) -> Acceptance:
     if isinstance(given, AcceptanceRecord):
         counted, words = counts_of_steps(given)
         by_length = from_function(lambda gamma: hazards_of_counts(PositionCounts(*counted[:, :, :gamma])), words)
-        return by_length._replace(longest=int((counted[0].sum(axis=0) > 0).cumprod().sum()))
+        longest = int((counted[0].sum(axis=0) > 0).cumprod().sum())
+        return by_length._replace(longest=longest, requests=kinds_of(given))
     if callable(given):
         return from_function(given)
     # `from_alpha` refuses a bool.

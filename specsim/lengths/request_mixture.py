@@ -70,6 +70,15 @@ class RequestMixture(NamedTuple):
         """Tokens per step of all requests together."""
         return float(self.block_weights @ self.taus)
 
+    @property
+    def words(self) -> str:
+        """What the kinds are, in words."""
+        shares = ", ".join(
+            f"{weight:.0%} with tau {tau:.2f}" for weight, tau in zip(self.weights, self.taus, strict=True)
+        )
+        kinds = "one kind" if len(self.weights) == 1 else f"{len(self.weights)} kinds"
+        return f"requests are of {kinds}, fitted to {self.requests}: {shares}"
+
     def pooled_hazards(self) -> Array:
         """Return the hazards of the blocks of all kinds together: they rise where requests differ."""
         survival = np.cumprod(self.hazards, axis=1)
@@ -134,6 +143,17 @@ def request_mixture(record: AcceptanceRecord, *, kinds: int | None = None) -> Re
     if requests < GROUPS:
         return _mixture(best, requests)
     return _mixture(best, requests)._replace(errors=_errors(best, counts))
+
+
+def can_be_fitted(record: AcceptanceRecord) -> bool:
+    """Return whether a record has what a fit needs: histograms of two requests or more, and their plain steps."""
+    record = stepped(record)
+    return (
+        len(record.requests) > 1
+        and record.has_positions
+        and blocks_by_length(record) is not None
+        and all(request.plain_steps is not None for request in record.requests)
+    )
 
 
 class _Fit(NamedTuple):

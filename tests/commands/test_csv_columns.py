@@ -68,21 +68,21 @@ def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_requests")
 def test_times_of_requests_at_a_rate_stand_under_their_heads() -> None:
-    held, (rows,) = run(f"plan 0.7 {PAIR} --max-gamma 2 --output-tokens 32 --rate 2,40")
-    kinds = {"to first token": "first", "between tokens": "token", "to last token": "total"}
+    held, (speeds, rows) = run(f"plan 0.7 {PAIR} --max-gamma 2 --output-tokens 32 --rate 2,40")
+    kinds = {"first token": "ttft_s", "per token": "tpot_s", "whole answer": "total_s"}
     places = [(line, kind) for line in held["lines"] for kind in kinds]
     assert [(float(row["rate 1/s"]), row["time, ms"]) for row in rows] == [
         (line["rate"], kind) for line, kind in places
     ]
-    for way, seen in (("plain", "plain_seen"), ("drafts", "drafts_seen")):
-        times = [line[seen][kinds[kind]] for line, kind in places]
-        assert column(rows, f"{way} mean") == [1e3 * time["mean"]["value"] for time in times]
-        for quantile in ("p50", "p99"):
-            assert column(rows, f"{way} {quantile.upper()}") == [1e3 * time[quantile] for time in times]
-    means = [
-        [line[seen][kinds[kind]]["mean"]["value"] for seen in ("plain_seen", "drafts_seen")] for line, kind in places
-    ]
-    assert column(rows, "ratio") == [plain / drafts for plain, drafts in means]
+    for way, name in (("plain", "plain"), ("drafts", "speculative")):
+        times = [line[name][kinds[kind]] for line, kind in places]
+        for quantile in ("mean", "p50", "p95", "p99"):
+            head = quantile if quantile == "mean" else quantile.upper()
+            assert column(rows, f"{way} {head}") == [1e3 * time[quantile] for time in times]
+    assert column(speeds, "plain running") == [line["plain"]["running"] for line in held["lines"]]
+    assert column(speeds, "with drafts running") == [line["speculative"]["running"] for line in held["lines"]]
+    assert column(speeds, "speedup") == [line["speedup"]["value"] for line in held["lines"]]
+    assert column(speeds, "interval low") == [line["speedup"]["low"] for line in held["lines"]]
 
 
 def test_a_closed_loop_has_both_ways_in_columns_of_their_own() -> None:

@@ -56,7 +56,7 @@ CASES = {
     "specsim plan, off": Case("0.1 --cost-ratio 0.5"),
     "specsim plan, seconds": Case(f"0.7 {PAIR} --batch 1,512 --context 1k", ("draft, steps", "verify, steps")),
     "specsim plan, trees": Case("--ranks 0.7,0.12 --cost-ratio 0.05 --nodes 4 --max-gamma 3"),
-    "specsim plan, rates": Case(f"0.7 {PAIR} --max-gamma 2 --output-tokens 32 --rate 2,40", ("ratio",)),
+    "specsim plan, rates": Case(f"0.7 {PAIR} --max-gamma 2 --output-tokens 32 --rate 2,40"),
     "specsim plan, loop": Case(f"0.7 {PAIR} --gamma 2 --prompt-tokens 64 --output-tokens 16 --concurrency 1,4"),
     "specsim log": Case("on.log"),
     "specsim log, requests": Case("first.jsonl"),

@@ -52,7 +52,7 @@ def values(panel: Panel) -> dict[str, list[str]]:
 def test_curves_of_rates_are_the_numbers_of_the_table(panels: list[Any], tmp_path: Path) -> None:
     printed = run(f"{RATES} --csv --plot {tmp_path / 'x.png'}")
     first, last = panels[0]
-    for panel, name in ((first, "to first token"), (last, "to last token")):
+    for panel, name in ((first, "first token"), (last, "whole answer")):
         table = columns(printed, **{"time, ms": name})
         assert panel.loads == (40.0, 2.0)
         drawn = values(panel)
@@ -76,7 +76,7 @@ def test_curves_of_clients_are_the_numbers_of_the_tables(panels: list[Any], tmp_
 
 def test_a_rate_that_cannot_be_served_has_no_point(panels: list[Any], tmp_path: Path) -> None:
     answer = json.loads(run(f"0.95 {PAIR} --max-gamma 3 --rate 2,25 --json --plot {tmp_path / 'x.png'}"))
-    plain = [line["plain_seen"] is None for line in answer["lines"]]
+    plain = [line["plain"] is None for line in answer["lines"]]
     assert [value is None for value in panels[0][0].curves[0].values] == plain == [False, True]
     assert len(panels[0][0].curves) == 6
 

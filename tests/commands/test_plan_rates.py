@@ -6,19 +6,23 @@ import json
 import shlex
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from specsim import harmful_rate, largest_rate, request_times, roofline, service_costs, simulate_requests, stable_rate
 from specsim.cli import app
 from specsim.commands.plan import rates
-from specsim.speed.load import rates as load_rates
-from specsim.speed.load.closed import RequestTimes
-from specsim.speed.load.events import Simulated
-from specsim.speed.load.service import Service
+from specsim.latency import roofline
+from specsim.lengths.blocks import accepted_length_law
+from specsim.speed.load.open_loop import OpenLoop, open_loop
+from specsim.speed.load.passes import ServedTimes, simulate_arrivals
+from specsim.speed.load.rates import harmful_from, largest_within
+from specsim.speed.load.request_lengths import LengthLaw, Lengths
+from specsim.speed.load.ways import MEASURED_HOST, Server, Way, alike, predicted_reading, way_of
 
 WORDS = "plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --overhead 0 --max-gamma 4"
 SIZES = "--prompt-tokens 256 --output-tokens 64 --batch-limit 16"
+LENGTHS = Lengths(*(LengthLaw(np.array([n]), np.ones(1), "") for n in (256, 64)))
 
 
 def run(line: str) -> tuple[int, str]:
@@ -26,10 +30,16 @@ def run(line: str) -> tuple[int, str]:
     return found.exit_code, found.output
 
 
-def sides() -> list[Service]:
+def ways() -> list[Way]:
     times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
-    sizes = {"prompt": 256, "output": 64, "limit": 16}
-    return [service_costs(times, 0.7 if g else None, gamma=g, **sizes) for g in range(5)]
+    laws = [np.ones(1), *(accepted_length_law(np.full(gamma, 0.7)) for gamma in range(1, 5))]
+    host = MEASURED_HOST._replace(drafting_s=0.0)
+    reading = predicted_reading(times)
+    return [way_of(times, alike(law), Server(), reading, context=256 + 32, host=host) for law in laws]
+
+
+def queues(limit: int = 16) -> list[OpenLoop]:
+    return [open_loop(way, Server(), limit, LENGTHS) for way in ways()]
 
 
 @pytest.fixture(scope="module")
@@ -41,47 +51,93 @@ def answer() -> dict[str, Any]:
 
 
 def test_numbers_are_those_of_the_library(answer: dict[str, Any]) -> None:
-    ways = sides()
-    assert answer["stable"] == pytest.approx([stable_rate(way) for way in ways])
+    """The server is the one of the closed loop; lengths and limits by the closed form, times by the simulation."""
+    served = queues()
+    assert answer["schema"] == "specsim/plan-rates/2"
+    assert list(answer["stable"].values()) == pytest.approx([queue.stable for queue in served])
     for line, rate in zip(answer["lines"], (2.0, 20.0), strict=True):
         assert line["rate"] == rate
-        means = [request_times(way, rate).total_s for way in ways]
+        means = [queue.total_s(rate) for queue in served]
         best = min(range(1, 5), key=lambda g: means[g])
-        assert line["gamma"] == best
-        assert line["plain"]["total_s"] == pytest.approx(means[0])
-        assert line["drafts"]["total_s"] == pytest.approx(means[best])
-        seen = simulate_requests(ways[best], rate, requests=1000, runs=4)
-        assert line["drafts_seen"]["total"]["p99"] == pytest.approx(seen.total.p99)
-        assert line["drafts_seen"]["first"]["mean"]["value"] == pytest.approx(seen.first.mean.value)
-    hurts = [harmful_rate(ways[0], way) for way in ways[1:]]
+        assert line["gamma"] == line["tried"] == best
+        assert (line["plain_s"], line["speculative_s"]) == pytest.approx((means[0], means[best]))
+        seen = simulate_arrivals(ways()[best], Server(), rate, 16, LENGTHS, requests=2000)
+        assert line["speculative"]["total_s"]["p99"] == pytest.approx(seen.total_s.p99)
+        assert line["speculative"]["running"] == pytest.approx(seen.running)
+        assert line["speedup"]["value"] == pytest.approx(line["plain"]["total_s"]["mean"] / seen.total_s.mean)
+        assert line["speedup"]["low"] < line["speedup"]["value"] < line["speedup"]["high"]
+        # Little's law: sequences in the system are those that decode, and prompts that wait or are read.
+        assert line["plain"]["running"] < rate * line["plain"]["total_s"]["mean"] * 1.1
+    hurts = [harmful_from(served[0], queue) for queue in served[1:]]
     assert answer["hurts"] == hurts[answer["gamma"] - 1]
-    assert answer["within"][0] == pytest.approx(largest_rate(ways[0], 0.5))
-    reach = [largest_rate(way, 0.5) for way in ways[1:]]
+    assert answer["within"][0] == pytest.approx(largest_within(served[0], 0.5))
+    reach = [largest_within(queue, 0.5) for queue in served[1:]]
     assert answer["within"][1] == pytest.approx(max(r for r in reach if r is not None))
     assert answer["none_helps"] == (None if None in hurts else max(h for h in hurts if h is not None))
 
 
+def test_a_full_server_is_the_closed_loop(answer: dict[str, Any]) -> None:
+    """The largest stable rate is what so many clients end in a second: the two loads have one server."""
+    words = WORDS.removeprefix("plan ")
+    code, shown = run(f"plan {words} --prompt-tokens 256 --output-tokens 64 --concurrency 16 --gamma 3 --json")
+    assert code == 0, shown
+    (point,) = json.loads(shown)["loop"]
+    assert answer["stable"]["0"] * 64 == pytest.approx(point["plain_tokens_per_s"], rel=0.05)
+    assert answer["stable"]["3"] * 64 == pytest.approx(point["speculative_tokens_per_s"], rel=0.05)
+
+
 def test_how_much_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A count, as seconds are the machine's: at all 16 lengths, five times as many latencies were asked for once."""
-    asked = {"times": 0, "requests": 0}
+    """A count, as seconds are the machine's: two simulations a rate, and one chain a length beside two of the ends."""
+    asked = {"chains": 0, "simulations": 0}
 
-    def times(service: Service, rate: float) -> RequestTimes:
-        asked["times"] += 1
-        return request_times(service, rate)
+    def chain(way: Way, server: Server, limit: int, lengths: Lengths) -> OpenLoop:
+        asked["chains"] += 1
+        return open_loop(way, server, limit, lengths)
 
-    def simulated(service: Service, rate: float, *, requests: int, runs: int, level: float) -> Simulated:
-        asked["requests"] += requests * runs
-        return simulate_requests(service, rate, requests=10, runs=2, level=level)
+    def simulated(way: Way, server: Server, rate: float, limit: int, lengths: Lengths, *, requests: int) -> ServedTimes:
+        asked["simulations"] += 1
+        return simulate_arrivals(way, server, rate, limit, lengths, requests=20)
 
-    monkeypatch.setattr(load_rates, "request_times", times)
-    monkeypatch.setattr(rates, "request_times", times)
-    monkeypatch.setattr(rates, "simulate_requests", simulated)
+    monkeypatch.setattr(rates, "open_loop", chain)
+    monkeypatch.setattr(rates, "simulate_arrivals", simulated)
     line = "plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --rate 0.5,2,8 --within 3"
     code, shown = run(line)
     assert code == 0, shown
-    assert "a mean latency within 3 s holds up to: 20.15 a second without drafts, 25.27 a second with them" in shown
-    assert 0 < asked["times"] <= 500
-    assert asked["requests"] == 3 * 2 * 4000
+    assert "a mean time within 3 s holds up to: 17.03 a second without drafts, 22.02 a second with them" in shown
+    assert asked == {"chains": 17 + 2 * 3, "simulations": 2 * 3}
+
+
+@pytest.mark.parametrize(
+    "words", ["--context 8k", "--prompt-tokens 900+-300", "--unchunked", "--gamma 2", "--prefix-share 0.9"]
+)
+def test_options_of_the_server_count_at_a_rate(
+    words: str, answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each changes the largest rate as it should: longer contexts and prompts lower it, a prefix cache raises it."""
+    monkeypatch.setattr(rates, "REQUESTS", 20)
+    code, shown = run(f"{WORDS} {SIZES} {words} --rate 2 --json")
+    assert code == 0, shown
+    found = json.loads(shown)["stable"]
+    if words.startswith("--gamma"):
+        assert list(found) == ["0", "2"]
+    elif words.startswith("--prefix"):
+        assert found["3"] > 1.05 * answer["stable"]["3"]
+    else:
+        assert found["3"] < 0.99 * answer["stable"]["3"]
+
+
+def test_lengths_at_rates_in_an_engines_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best length for the sequences that decode in the mean at each rate."""
+    monkeypatch.setattr(rates, "REQUESTS", 300)
+    words = f"{WORDS} {SIZES} --rate 2,25".replace("plan 0.7", "plan 0.5")
+    lines = json.loads(run(f"{words} --json")[1])["lines"]
+    sizes = [max(round(line["speculative" if line["gamma"] else "plain"]["running"]), 1) for line in lines]
+    result = CliRunner().invoke(app, shlex.split(f"{words} --emit vllm"))
+    told = json.loads(result.stdout)
+    entries = told["num_speculative_tokens_per_batch_size"]
+    assert entries[-1][1] == sizes[-1]
+    assert {batch: length for _, batch, length in entries}[sizes[-1]] == lines[-1]["gamma"]
+    assert f"predicted for 2, 25 requests a second, at which {sizes[0]}, {sizes[1]} sequences decode" in result.stderr
 
 
 def test_the_table_fits_and_the_answer_comes_first() -> None:
@@ -90,10 +146,10 @@ def test_the_table_fits_and_the_answer_comes_first() -> None:
     lines = shown.splitlines()
     assert lines[0].startswith("At 2 requests a second a request takes ")
     table = lines[lines.index("") + 1 : lines.index("", 2)]
-    assert len(table) == 3 + 6
-    assert max(map(len, table)) <= 80
+    assert len(table) == 3 + 2
+    assert max(len(line) for line in lines if "  " in line) <= 80
     marked = run(f"{WORDS} {SIZES} --rate 2 --markdown")[1]
-    assert marked.count("\n| ") == 5, "a head, a rule, three lines"
+    assert marked.count("\n| ") == 3 + 5, "heads, rules, one line, and three"
 
 
 def test_where_no_length_helps_it_is_off() -> None:
@@ -103,7 +159,8 @@ def test_where_no_length_helps_it_is_off() -> None:
     assert code == 0
     found = json.loads(shown)
     assert found["lines"][0]["gamma"] == 0
-    assert found["lines"][0]["drafts"]["total_s"] > found["lines"][0]["plain"]["total_s"]
+    assert found["lines"][0]["tried"] == 1
+    assert found["lines"][0]["speedup"]["value"] < 1
     assert found["hurts"] == found["none_helps"] == 0
     assert "speculation with 1 draft hurts at every rate" in found["sentence"]
 
@@ -114,11 +171,11 @@ BAD = [
     ("--rate 2,9999", r"rate[1] is 9999; it must be above 0 and below the largest stable rate, "),
     ("--rate fast", "rate[0] is 'fast'"),
     ("--rate 2 --batch 8", "--rate says nothing of --batch; leave out one of them"),
-    ("--rate 2 --emit vllm", "--rate says nothing of --emit; leave out one of them"),
+    ("--rate 2 --emit json", "--emit json is a table by batch and context; with --rate give --json or --csv"),
     ("--rate 2 --within 0", "within is 0.0; it must lie in (0, inf)"),
     ("--rate 2 --batch-limit 0", "batch_limit must be at least 1, got 0"),
     ("--rate 2 --output-tokens 99999", "output_tokens is 99999; it must be at most 16384"),
-    ("--prompt-tokens 64", "--prompt-tokens goes with --rate"),
+    ("--prompt-tokens 64", "--prompt-tokens goes with --concurrency or --rate"),
 ]
 
 
@@ -129,16 +186,10 @@ def test_bad_input_is_one_line(words: str, message: str) -> None:
     assert message in shown
     assert len(shown.splitlines()) == 1
     if "largest stable" in message:
-        best = max(stable_rate(way) for way in _default_sides())
-        assert f"{best:.4g} requests a second" in shown
-
-
-def _default_sides() -> list[Service]:
-    times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
-    return [service_costs(times, 0.7 if g else None, gamma=g, prompt=512, output=256, limit=64) for g in range(5)]
+        assert "24.29 requests a second, with 2 drafts a block (plain decoding: 19.6)" in shown
 
 
 def test_rates_need_seconds() -> None:
     code, shown = run("plan 0.7 --cost-ratio 0.1 --rate 2")
     assert code == 2
-    assert "give --target, --draft and --hardware, not --cost-ratio" in shown
+    assert "give --target, --draft and --hardware, or --costs, not --cost-ratio" in shown

@@ -162,7 +162,7 @@ def test_every_command_says_the_schema_of_its_json() -> None:
     [
         ("conform --list", "specsim/conform-list/1"),
         ("claims", "specsim/claims/1"),
-        ("plan 0.8 --rate 1 --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm", "specsim/plan-rates/1"),
+        ("plan 0.8 --rate 1 --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm", "specsim/plan-rates/2"),
         ("log runs.csv", "specsim/log/1"),
         ("diagnose runs.csv", "specsim/diagnose/1"),
     ],

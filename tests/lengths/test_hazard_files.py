@@ -97,6 +97,14 @@ def test_what_takes_one_acceptance_refuses_several(path: Path, words: str) -> No
     assert f"{words.split()[0]} takes one acceptance, and h.csv has another at each context: give one --context" in said
 
 
-def test_loads_refuse_acceptance_by_context(path: Path) -> None:
+def test_loads_take_the_acceptance_of_their_context(path: Path) -> None:
     pair = "--target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm"
-    assert "--rate plans answers that grow through contexts" in run(f"--hazards {path} {pair} --rate 1", 2)
+    refused = run(f"--hazards {path} {pair} --rate 1", 2)
+    assert "--rate needs acceptance at context 640, in the middle of an answer, and h.csv has context 1024" in refused
+    said = as_json(f"--hazards {path} {pair} --rate 1 --prompt-tokens 6000 --max-gamma 2")
+    assert "context 6128: the hazards of context 8192 are used, the nearest of h.csv" in said["notes"]
+    assert said["lines"][0]["tau"] in (pytest.approx(1.5), pytest.approx(1.7))
+    loop = as_json(f"--hazards {path} {pair} --concurrency 2 --context 2k --gamma 1")
+    assert loop["loop"][0]["tau"] == pytest.approx(1.8)
+    unknown = run(f"--hazards {path} {pair} --concurrency 2 --ttft-ms 300", 2)
+    assert "give --prompt-tokens, or --context" in unknown

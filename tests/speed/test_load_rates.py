@@ -21,7 +21,7 @@ from specsim import (
 from specsim.latency import LatencyModel, Timing, constant
 from specsim.speed.load.choices import Live
 from specsim.speed.load.events import serve
-from specsim.speed.load.rates import largest_rate_of_any, none_helps_from
+from specsim.speed.load.rates import ServiceQueue, largest_within_of_any, none_helps_from
 from specsim.speed.load.service import of_parts
 
 
@@ -102,11 +102,13 @@ def test_the_best_of_several_is_that_of_each(alpha: float) -> None:
     sizes = {"prompt": 64, "output": 64, "limit": 64}
     plain, *ways = (service_costs(times, alpha if g else None, gamma=g, **sizes) for g in range(6))
     found = [harmful_rate(plain, way) for way in ways]
-    assert none_helps_from(plain, ways) == (None if None in found else max(h for h in found if h is not None))
+    queues = [ServiceQueue(way) for way in ways]
+    last = None if None in found else max(h for h in found if h is not None)
+    assert none_helps_from(ServiceQueue(plain), queues) == last
     for bound in (0.01, 0.3, 0.6, 50.0):
         reach = [r for way in ways if (r := largest_rate(way, bound)) is not None]
-        assert largest_rate_of_any(ways, bound) == max(reach, default=None)
-    assert (none_helps_from(plain, []), largest_rate_of_any([], 1.0)) == (0.0, None)
+        assert largest_within_of_any(queues, bound) == max(reach, default=None)
+    assert (none_helps_from(ServiceQueue(plain), []), largest_within_of_any([], 1.0)) == (0.0, None)
 
 
 def test_a_controller_that_never_changes_is_the_plain_run() -> None:

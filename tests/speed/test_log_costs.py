@@ -172,7 +172,7 @@ BAD = [
     ("--log {off} --log {on} --drafted-share 0.5", "--drafted-share below 1 says that some steps had no draft"),
     ("--log {off} --log {on} --drafted-share 1 --max-gamma 8", "--max-gamma is 8, and the logs ran 3 drafts at most"),
     ("--log {off} --log {on} --drafted-share 1 --context 1k", "logs do not say the contexts of their requests"),
-    ("--log {off} --log {on} --rate 2", "--rate needs the time of reading prompts, which --log does not have"),
+    ("--log {off} --log {on} --rate 2", "give logs of batch 64, too, or give --batch-limit 1"),
     ("--log {off} --costs p.csv", "--log and --costs both say what passes cost"),
     ("--log gone.log", "gone.log cannot be read: No such file or directory"),
 ]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from helpers.server_processes import Processes, tokens_per_s
 
 from specsim.latency import Timing, constant
-from specsim.speed.load.loop import SEQUENCE_S, Piece, Server, Way, alone_s, mean_cycles, prompt_of, steady, way_of
-from specsim.speed.load.loop_events import simulate_loop
+from specsim.speed.load.loop import mean_cycles, steady
+from specsim.speed.load.passes import simulate_clients
 from specsim.speed.load.request_lengths import LengthLaw, Lengths, length_law
+from specsim.speed.load.ways import Piece, Reading, Server, Way, alike, alone_s, prompt_of, way_of
 
 CHUNKS = Server()
 
@@ -28,7 +29,7 @@ def a_way(alpha: float, gamma: int, *, step: float = 0.01, per_token: float = 2e
     def cycle_s(batch: int) -> float:
         return step + gamma * draft + per_token * batch * (gamma + 1)
 
-    return Way(gamma, law, cycle_s, lambda tokens: step + per_token * tokens, 0.1 if gamma else 0.0, 0.001, 1e-9)
+    return Way(gamma, alike(law), cycle_s, lambda tokens: step + per_token * tokens, 0.1 if gamma else 0.0, 0.001, 1e-9)
 
 
 def settings(count: int) -> list[tuple[Way, Server, int, Lengths]]:
@@ -46,7 +47,7 @@ def differences(count: int, requests: int) -> list[float]:
     """Return simulated over exact tokens per second, less 1."""
     off = []
     for way, server, clients, lengths in settings(count):
-        times = simulate_loop(way, server, clients, lengths, requests=40 * clients + requests)
+        times = simulate_clients(way, server, clients, lengths, requests=40 * clients + requests)
         off.append(times.tokens_per_s / steady(way, server, clients, lengths).tokens_per_s - 1)
     return off
 
@@ -65,70 +66,14 @@ def test_fixed_point_and_simulation_agree_on_200_settings() -> None:
     assert abs(np.mean(off)) < 0.003
 
 
-def simpy_loop(way: Way, server: Server, clients: int, lengths: Lengths, answers: int) -> float:
-    """Tokens per second by processes: clients that wait, and an engine that makes passes."""
-    simpy = pytest.importorskip("simpy")
-    env, rng = simpy.Environment(), random.Random(2)
-    waiting: list[list[Any]] = []  # tokens of the prompt to read, of the answer, the event of its end, of the prompt
-    decoding: list[list[Any]] = []
-    written: list[tuple[float, int]] = []
-
-    def client() -> Any:
-        yield env.timeout(rng.uniform(0, 5))
-        while True:
-            end = env.event()
-            (prompt,), (output,) = lengths.prompts.values, lengths.outputs.values
-            left = int(prompt) - min(round(prompt * server.cached_share), int(prompt) - 1)
-            waiting.append([left, int(output), end, int(prompt)])
-            yield end
-
-    def engine() -> Any:
-        kept = list(range(way.gamma + 1))
-        while True:
-            if not waiting and not decoding:
-                yield env.timeout(1e-4)
-                continue
-            joint = server.chunked or not waiting
-            room = server.budget - (len(decoding) * (way.gamma + 1) if server.chunked else 0)
-            reading, pieces = waiting[: None if server.chunked else 1], []
-            for request in reading:
-                pieces.append(min(request[0], room))
-                room -= pieces[-1]
-            active = list(decoding) if joint else []
-            seconds = way.cycle_s(len(active)) if active else 0.0
-            parts = [Piece(r[3] - r[0], piece) for r, piece in zip(reading, pieces, strict=True) if piece]
-            yield env.timeout(seconds + way.added_s(len(active), parts))
-            for request, piece in zip(reading, pieces, strict=True):
-                request[0] -= piece
-                if request[0] == 0:
-                    waiting.remove(request)
-                    decoding.append(request)
-                    write(request, 1)
-            for request in active:
-                write(request, 1 + rng.choices(kept, way.length_law)[0])
-
-    def write(request: list[Any], tokens: int) -> None:
-        written.append((env.now, min(tokens, request[1])))
-        request[1] -= written[-1][1]
-        if request[1] == 0:
-            decoding.remove(request)
-            request[2].succeed()
-
-    for _ in range(clients):
-        env.process(client())
-    env.process(engine())
-    last = 2 * answers * steady(way, server, clients, lengths).answer_s
-    env.run(until=last + 5)
-    return sum(tokens for time, tokens in written if time > last / 2 + 5) / (env.now - last / 2 - 5)
-
-
 @pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_an_independent_simulation_agrees(count: int) -> None:
     """simpy, within 3 % of both."""
     for way, server, clients, lengths in settings(count):
-        by_processes = simpy_loop(way, server, clients, lengths, answers=12 + 60 // clients)
+        seconds = (12 + 60 // clients) * steady(way, server, clients, lengths).answer_s
+        by_processes = tokens_per_s(Processes(way, server, lengths, clients), clients, seconds)
         assert by_processes == pytest.approx(steady(way, server, clients, lengths).tokens_per_s, rel=0.03)
-        simulated = simulate_loop(way, server, clients, lengths, requests=20 * clients + 60)
+        simulated = simulate_clients(way, server, clients, lengths, requests=20 * clients + 60)
         assert by_processes == pytest.approx(simulated.tokens_per_s, rel=0.03)
 
 
@@ -168,7 +113,7 @@ def test_pieces_take_cycles_of_their_own() -> None:
     way, lengths = a_way(0.7, 2), fixed(500, 200)
     for budget in (64, 200):
         server = Server(budget=budget)
-        simulated = simulate_loop(way, server, 3, lengths, requests=200)
+        simulated = simulate_clients(way, server, 3, lengths, requests=200)
         assert simulated.tokens_per_s == pytest.approx(steady(way, server, 3, lengths).tokens_per_s, rel=0.02)
 
 
@@ -176,10 +121,10 @@ def test_percentiles_by_hand() -> None:
     """One client, certain times: all quantiles are the same; the slow fifth of answers is in the upper ones."""
     way = a_way(0.5, 0)
     outputs = LengthLaw(np.array([10, 100]), np.array([0.92, 0.08]), "")
-    times = simulate_loop(way, CHUNKS, 1, Lengths(fixed(50, 1).prompts, outputs), requests=2000)
+    times = simulate_clients(way, CHUNKS, 1, Lengths(fixed(50, 1).prompts, outputs), requests=2000)
     assert times.total_s.p50 < 0.2
     assert times.total_s.p95 == pytest.approx(times.total_s.p99) == pytest.approx(0.012 + 99 * 0.01002, rel=0.01)
-    assert simulate_loop(way, CHUNKS, 1, fixed(50, 1)).tpot_s is None
+    assert simulate_clients(way, CHUNKS, 1, fixed(50, 1)).tpot_s is None
 
 
 def test_cycles_of_an_answer() -> None:
@@ -199,8 +144,8 @@ def test_a_batch_is_padded_to_a_captured_size() -> None:
     server = Server(captured=(1, 2, 4, 8))
     assert [server.padded(batch) for batch in (1, 3, 8, 9)] == [1, 4, 8, 9]
     latency = constant(0.1)._replace(target=lambda tokens, batch, context: Timing(float(batch)))
-    way = way_of(latency, np.ones(1), server, context=0, host_s=0.0, more_s=0.0)
-    seconds = [way.cycle_s(batch) - SEQUENCE_S * batch for batch in (3, 4, 5)]
+    way = way_of(latency, alike(np.ones(1)), server, Reading(float), context=0)
+    seconds = [way.cycle_s(batch) for batch in (3, 4, 5)]
     assert seconds == pytest.approx([4.0, 4.0, 8.0])
 
 

@@ -7,32 +7,41 @@ from pathlib import Path
 
 from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_text
-from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts
+from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, kinds_of
 from specsim.lengths.hazard_files import SHARE as COLUMN
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.given import check_coverage, check_share
-from specsim.logs.measures import implausible, log_acceptance
+from specsim.logs.measures import counted_run, implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
 from specsim.logs.record import share as share_of_steps
 
 
-def acceptance_of_answers(path: Path, share: float | None, every_step: bool) -> Acceptance:
-    """Return hazards counted in the `acceptance_histogram` of an engine's answers.
+def acceptance_of_log(path: Path, length: int | None, share: float | None, every_step: bool) -> Acceptance:
+    """Return hazards counted in a log, with the kinds of its requests where it has them.
 
-    share: the share of steps that had a draft, if the caller knows it. every_step: whether the drafter makes a draft in
-    each step. ValueError if the share is known neither from these nor from the answers.
+    length: drafts of a block, where the log does not say it. share: the share of steps that had a draft, if the caller
+    knows it. every_step: whether the drafter makes a draft in each step. ValueError if the share is known neither from
+    these nor from the log.
     """
-    (run,) = read_log(path)
-    hazards = log_acceptance(run).hazards
+    runs = read_log(path)
+    if len(runs) > 1:
+        raise ValueError(
+            f"{path.name} has {len(runs)} runs; a plan takes the acceptance of one: give a file of one run"
+        )
+    run = counted_run(runs[0], length)
+    hazards = log_acceptance(run, length=length if run.length is None else None).hazards
     if hazards is None:
         raise ValueError(f"{path.name} counts no blocks by the drafts they kept; expected an acceptance_histogram")
     if share is None and not every_step:
         check_coverage(run)
-    words = [f"hazards counted in {path.name}, blocks independent", *implausible(run)]
+    of_requests = hazards.tau_error is not None
+    basis = "intervals over requests" if of_requests else "blocks independent"
+    words = [f"hazards counted in {path.name}, {basis}", *implausible(run)]
     if run.coverage is None and share is None:
         words.append("every step had a draft, as what drafts makes one in each")
-    return from_counts(hazards, "; ".join(words))
+    acceptance = from_counts(hazards, "; ".join(words))._replace(requests=kinds_of(run.requests))
+    return check_share_of_steps(path, share, run.coverage, acceptance)
 
 
 def of_every_step(path: Path, share: float | None, acceptance: Acceptance) -> Acceptance:
@@ -40,7 +49,11 @@ def of_every_step(path: Path, share: float | None, acceptance: Acceptance) -> Ac
 
     ValueError if many steps had no draft, and no share of them is given, or another than that of the file.
     """
-    known = _share(read_text(path, MOST_BYTES), path)
+    return check_share_of_steps(path, share, _share(read_text(path, MOST_BYTES), path), acceptance)
+
+
+def check_share_of_steps(path: Path, share: float | None, known: float | None, acceptance: Acceptance) -> Acceptance:
+    """Return the acceptance; ValueError if the share of steps with a draft is not what a plan takes it for."""
     if share is not None:
         check_share(share, known, path.name)
     if share is None and known is not None and known < DENSE:
@@ -53,8 +66,6 @@ def of_every_step(path: Path, share: float | None, acceptance: Acceptance) -> Ac
 
 def _share(text: str, path: Path) -> float | None:
     """Return the share of steps that had a draft; None if the file does not have it."""
-    if '"acceptance_histogram"' in text:
-        return read_log(path)[0].coverage
     table = csv.DictReader(text.lower().splitlines())
     table.fieldnames = [name.strip() for name in table.fieldnames or ()]
     shares = {row[COLUMN] or "" for row in table} if COLUMN in table.fieldnames else set[str]()

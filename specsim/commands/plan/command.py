@@ -36,17 +36,19 @@ def run(options: PlanOptions) -> Output:
         raise ValueError("--nodes is the size of a tree; trees are planned with --ranks, or a --comparison of trees")
     # Loads: requests that arrive at a rate, or a closed loop of clients.
     if options.rate is not None:
-        at_rates = rates.at_rates(options, problem)
+        at_rates = rates.answer(options, problem)
         _plot(options, problem, load_pictures.over_rates(at_rates))
+        if options.emit is not None:
+            return Output(*handoff.handoff(options, problem, handoff.lengths_of_rates(at_rates)))
         return Output(rates.shown(at_rates, options, form))
-    if options.concurrency is not None and (options.emit is None or options.plot is not None):
+    if options.concurrency is not None:
         loop = loops.answer(options, problem)
         _plot(options, problem, load_pictures.over_clients(loop))
-        if options.emit is None:
-            return Output(loops.shown(loop, options, form))
+        if options.emit is not None:
+            return Output(*handoff.handoff(options, problem, handoff.lengths_of_clients(loop)))
+        return Output(loops.shown(loop, options, form))
     # One batch after the other.
-    if options.concurrency is None:
-        _plot(options, problem)
+    _plot(options, problem)
     if options.emit is not None:
         return Output(*handoff.handoff(options, problem))
     result = answer.answer(problem)

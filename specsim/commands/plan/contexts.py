@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specsim.commands.plan.load_options import context_of, lengths_of, load_of
 from specsim.commands.plan.options import PlanOptions, is_given
 from specsim.commands.plan.search import Search
 from specsim.lengths.acceptance_record import Acceptance
@@ -9,20 +10,27 @@ from specsim.lengths.hazard_files import HazardCurves
 
 # Options that ask for one acceptance at all contexts.
 OF_ONE_ACCEPTANCE = ("emit", "plot", "cache_hits")
-LOADS = ("rate", "concurrency")
 
 
 def curved_search(options: PlanOptions, search: Search, curves: HazardCurves) -> Search:
     """Return the search at the contexts that `--context` or `--costs` name, else at those of the file.
 
-    ValueError for a load, in which contexts grow as answers do.
+    A load has the acceptance of the context at which its cycles are priced.
     """
-    loads = [name for name in LOADS if is_given(options, name)]
-    if loads:
-        raise ValueError(
-            f"{curves.source} has hazards by context, and --{loads[0]} plans answers that grow through contexts: leave "
-            "out the column context, with the rows of one context"
-        )
+    if load := load_of(options):
+        if options.ttft_ms is not None and options.prompt_tokens is None and options.context is None:
+            raise ValueError(
+                f"{curves.source} has hazards by context, and --ttft-ms alone does not say the context: give "
+                "--prompt-tokens, or --context"
+            )
+        context, known = context_of(options, lengths_of(options)), curves.contexts
+        if not known[0] <= context <= known[-1]:
+            where = "as --context says" if options.context is not None else "in the middle of an answer"
+            raise ValueError(
+                f"--{load} needs acceptance at context {context}, {where}, and {curves.source} has context "
+                f"{', '.join(map(str, known))}: count hazards there, or give --context within"
+            )
+        return search._replace(contexts=(context,))
     if options.context is None and options.costs is None:
         return search._replace(contexts=curves.contexts)
     return search

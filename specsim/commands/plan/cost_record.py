@@ -20,8 +20,10 @@ class Costs(NamedTuple):
     whose costs are known, None without limit. max_nodes: the same of trees. misfits: points at which
     models do not fit the devices. is_measured: whether times are known at measured points alone, so
     that nothing is searched beyond them. is_whole_cycle: whether all of a cycle stands in the target's
-    pass. unknown: which of batch and context measured times do not say. placed: the target and, if there is one, the
-    draft model, on their devices, if models are known.
+    pass. unknown: which of batch and context measured times do not say. batches, contexts: where measured
+    times are known. prompts: measured seconds of reading a prompt alone, by its tokens. has_reading:
+    whether measured cycles have the reading of prompts in them, as those of a server's log. placed: the
+    target and, if there is one, the draft model, on their devices, if models are known.
     """
 
     latency: LatencyModel
@@ -37,4 +39,8 @@ class Costs(NamedTuple):
     is_measured: bool = False
     is_whole_cycle: bool = False
     unknown: tuple[str, ...] = ()
+    batches: tuple[int, ...] = ()
+    contexts: tuple[int, ...] = ()
+    prompts: dict[int, float] | None = None
+    has_reading: bool = False
     placed: tuple[Placed, ...] = ()

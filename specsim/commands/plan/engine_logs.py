@@ -7,8 +7,9 @@ from pathlib import Path
 from specsim.commands.plan import read
 from specsim.commands.plan.contexts import OF_ONE_ACCEPTANCE
 from specsim.commands.plan.cost_record import Costs
+from specsim.commands.plan.load_options import load_of
 from specsim.commands.plan.options import PlanOptions, is_given
-from specsim.commands.plan.own_times import INSTEAD, LOADS
+from specsim.commands.plan.own_times import INSTEAD
 from specsim.commands.plan.read import PlanAcceptance
 from specsim.commands.plan.search import Search
 from specsim.latency import PassTimes
@@ -34,9 +35,6 @@ def read_engine_logs(options: PlanOptions, paths: list[Path]) -> LogCosts | Pass
     if not off:
         names = ", ".join(path.name for path in paths)
         raise ValueError(f"{names}: no run without speculation; a plan needs its time: give --log OFF --log ON")
-    for name in LOADS:
-        if is_given(options, name):
-            raise ValueError(f"--{name} needs the time of reading prompts, which --log does not have: leave out one")
     if options.costs is not None:
         raise ValueError("--log and --costs both say what passes cost; give one of them")
     if not on:
@@ -58,6 +56,8 @@ def logged_search(options: PlanOptions, search: Search, costs: LogCosts) -> Sear
         raise ValueError(
             f"--context is {options.context}, and logs do not say the contexts of their requests; leave it out"
         )
+    if load_of(options):
+        return search._replace(contexts=(0,), max_gamma=min(search.max_gamma, costs.lengths[-1]))
     # Only batches that the logs have.
     batches = costs.batches
     if options.batch is not None:
@@ -81,6 +81,10 @@ def logged_acceptance(
     options: PlanOptions, search: Search, costs: LogCosts
 ) -> tuple[PlanAcceptance, dict[tuple[int, int], Acceptance]]:
     """Return the acceptance of the first batch, and that of every point if there are several."""
+    if load_of(options):
+        # Requests at a rate pass through many batches: they take the acceptance of the largest that was logged.
+        largest = PlanAcceptance(costs.acceptance[costs.batches[-1]])
+        return largest, {(batch, 0): acceptance for batch, acceptance in costs.acceptance.items()}
     first = PlanAcceptance(costs.acceptance[search.batches[0]])
     if len(search.batches) == 1:
         return first, {}
@@ -103,6 +107,9 @@ def logged_costs(costs: LogCosts) -> Costs:
         is_measured=True,
         is_whole_cycle=True,
         unknown=("context",),
+        batches=costs.batches,
+        contexts=(0,),
+        has_reading=True,
     )
 
 

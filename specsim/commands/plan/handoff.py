@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
-from specsim.commands.plan import cells, loops
+from specsim.commands.plan import cells, loops, rates
 from specsim.commands.plan.answer import EVERYWHERE, is_misfit
 from specsim.commands.plan.emit import EMITTERS, TABLES, handover, takes_batches
+from specsim.commands.plan.load_options import load_of
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import cells as point_cells
@@ -25,22 +27,58 @@ SHARING = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 Schedule = list[tuple[int, int, int]]
 
 
-def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
-    """Return what the engine reads, and notes for the person who pastes it."""
+class LoadLengths(NamedTuple):
+    """Block lengths at the batches of a load, increasing, 0 for plain decoding; and the load in words."""
+
+    by_batch: tuple[tuple[int, int], ...]
+    words: str
+
+
+def lengths_of_clients(loop: loops.Answer) -> LoadLengths:
+    """Return the best length at each number of clients, all of which decode together; 0 where plain writes more."""
+    points = sorted(loop.points, key=lambda point: point.concurrency)
+    lengths = [(point.concurrency, point.gamma if point.speedup.value > 1 else 0) for point in points]
+    clients = ", ".join(str(point.concurrency) for point in points)
+    return LoadLengths(tuple(lengths), f"closed loops of {clients} clients")
+
+
+def lengths_of_rates(at_rates: rates.Answer) -> LoadLengths:
+    """Return the best length at each rate, for the number of sequences that decode together there in the mean."""
+    lengths: dict[int, int] = {}
+    for line in sorted(at_rates.lines, key=lambda line: line.rate):
+        seen = line.speculative if line.gamma else line.plain
+        if seen is not None:
+            lengths[max(round(seen.running), 1)] = line.gamma
+    listed = ", ".join(f"{line.rate:g}" for line in at_rates.lines)
+    sizes = ", ".join(map(str, sorted(lengths)))
+    return LoadLengths(
+        tuple(sorted(lengths.items())), f"{listed} requests a second, at which {sizes} sequences decode in the mean"
+    )
+
+
+def handoff(options: PlanOptions, problem: Problem, of_load: LoadLengths | None = None) -> tuple[str, str]:
+    """Return what the engine reads, and notes for the person who pastes it.
+
+    of_load: the lengths of a load, which stand instead of those of batches.
+    """
     engine = str(options.emit)
     _check_devices(options, problem)
     _check_known(engine, options, problem)
     if is_misfit(problem):
         raise ValueError(f"nothing to tell {engine}: {problem.costs.misfits[0].note}")
     if engine in TABLES:
-        if options.concurrency is not None:
+        if of_load is not None:
             raise ValueError(
-                f"--emit {engine} is a table by batch and context; with --concurrency give --json or --csv"
+                f"--emit {engine} is a table by batch and context; with --{load_of(options)} give --json or --csv"
             )
         return _table(engine, problem)
 
     # Lengths by batch, or the length at the first batch for engines that take a single one.
-    schedule, schedule_notes = _schedule(engine, options, problem)
+    if of_load is None:
+        schedule, schedule_notes = _schedule(engine, problem)
+    else:
+        schedule = _ranges(of_load) if takes_batches(engine, problem.costs.method) else [_first(of_load)]
+        schedule_notes = [f"predicted for {of_load.words}; numbers between take the next one's length"]
     synthetic = engine.endswith("-synthetic")
     if synthetic:
         schedule_notes[0] += (
@@ -127,11 +165,8 @@ def _table(engine: str, problem: Problem) -> tuple[str, str]:
     return text, "\n".join([note, *_assumptions(problem)])
 
 
-def _schedule(engine: str, options: PlanOptions, problem: Problem) -> tuple[Schedule, list[str]]:
+def _schedule(engine: str, problem: Problem) -> tuple[Schedule, list[str]]:
     """Return (first batch, last batch, length) for each range of batches that the engine takes, and notes on them."""
-    if options.concurrency is not None:
-        entries, note = _by_clients(options, problem)
-        return (entries if takes_batches(engine, problem.costs.method) else entries[:1]), [note]
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     top, context = max(search.batches), search.contexts[0]
     # Over several contexts: the length by batch that loses least at all of them.
@@ -161,25 +196,24 @@ def _beyond(engine: str, schedule: Schedule) -> str:
     return "the last entry beyond"
 
 
-def _by_clients(options: PlanOptions, problem: Problem) -> tuple[Schedule, str]:
-    """Return the first and last number of clients of each range, with the length at its last; and what it rests on.
-
-    The length is 0 where plain decoding writes more.
-    """
-    points = sorted(loops.answer(options, problem).points, key=lambda point: point.concurrency)
+def _ranges(of_load: LoadLengths) -> Schedule:
+    """Return the first and last batch of each range, with the length at its last."""
     entries: Schedule = []
     first, last, last_gamma = 1, 0, -1
-    for point in points:
-        gamma = point.gamma if point.speedup.value > 1 else 0
+    for batch, gamma in of_load.by_batch:
         if gamma == last_gamma:
             # The range before has the same length: it goes on.
             entries.pop()
         else:
             first = last + 1
-        last, last_gamma = point.concurrency, gamma
+        last, last_gamma = batch, gamma
         entries.append((first, last, gamma))
-    listed = ", ".join(str(point.concurrency) for point in points)
-    return entries, f"predicted for closed loops of {listed} clients; numbers between take the next one's length"
+    return entries
+
+
+def _first(of_load: LoadLengths) -> tuple[int, int, int]:
+    """Return the range of the first batch, for engines that take one length."""
+    return _ranges(of_load)[0]
 
 
 def _best_tree(problem: Problem) -> tuple[int, ...]:

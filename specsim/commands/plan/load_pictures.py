@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from specsim.commands.plan.loops import Answer as LoopAnswer
 from specsim.commands.plan.rates import Answer as RateAnswer
 from specsim.report.load_curves import DRAFTS, PLAIN, Curve, Panel
-from specsim.speed.load.events import Quantiles
-from specsim.speed.load.loop_events import Percentiles
-
-Times = Quantiles | Percentiles | None
+from specsim.speed.load.passes import Percentiles
 
 
 def over_rates(answer: RateAnswer) -> tuple[Panel, ...]:
     """Return the times of requests over their rate, to the first token and to the last."""
     rates = tuple(line.rate for line in answer.lines)
     panels = []
-    for title, kind in (("time to the first token", "first"), ("time to the last token", "total")):
-        plain = [None if line.plain_seen is None else getattr(line.plain_seen, kind) for line in answer.lines]
-        drafts = [None if line.drafts_seen is None else getattr(line.drafts_seen, kind) for line in answer.lines]
-        panels.append(Panel(title, "requests per second", "ms", rates, _curves(plain, drafts)))
+    for title, kind in (("time to the first token", "ttft_s"), ("time to the last token", "total_s")):
+        plain, drafts = (
+            [None if way is None else getattr(way, kind) for way in ways]
+            for ways in ([line.plain for line in answer.lines], [line.speculative for line in answer.lines])
+        )
+        if any(times is not None for times in (*plain, *drafts)):
+            panels.append(Panel(title, "requests per second", "ms", rates, _curves(plain, drafts)))
     return tuple(panels)
 
 
@@ -39,17 +39,12 @@ def over_clients(answer: LoopAnswer) -> tuple[Panel, ...]:
     )
 
 
-def _curves(plain: Sequence[Times], drafts: Sequence[Times]) -> tuple[Curve, ...]:
+def _curves(plain: Sequence[Percentiles | None], drafts: Sequence[Percentiles | None]) -> tuple[Curve, ...]:
     """Return mean, median and 99 % quantile of both ways to decode, in ms; None where the load cannot be served."""
     curves = []
     for way, times in ((PLAIN, plain), (DRAFTS, drafts)):
-        numbers = [None if time is None else (_mean(time), time.p50, time.p99) for time in times]
+        numbers = [None if time is None else (time.mean, time.p50, time.p99) for time in times]
         for i, name in enumerate(("mean", "P50", "P99")):
             values = tuple(None if number is None else 1e3 * number[i] for number in numbers)
             curves.append(Curve(way, name, values))
     return tuple(curves)
-
-
-def _mean(times: Quantiles | Percentiles) -> float:
-    """Return the mean of a time, which may have an interval."""
-    return times.mean if isinstance(times.mean, float) else times.mean.value

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from specsim.base import check
 from specsim.commands.plan import doubts
 from specsim.commands.plan.cost_record import Costs
+from specsim.commands.plan.load_options import load_of
 from specsim.commands.plan.options import PlanOptions, is_given
 from specsim.commands.plan.search import Search, check_size
 from specsim.latency import PassTimes, from_pass_times, read_pass_times
@@ -15,23 +18,19 @@ INSTEAD = (
     *("target", "draft", "hardware", "tp", "draft_tp", "dtype", "weights", "draft_weights", "draft_vocab", "kv_dtype"),
     *("experts_overhead", "verify_cost"),
 )
-# Options of loads: prompts are read in them, of which measured passes of a block say nothing.
-LOADS = ("rate", "concurrency")
 
 
 def measured_search(options: PlanOptions, search: Search, times: PassTimes) -> Search:
     """Return the search at the points asked for, all of which were measured, or at every measured batch and context.
 
-    ValueError for a point or a block beyond what was measured.
+    ValueError for a point or a block beyond what was measured. A load has no points: `loads` says what it needs.
     """
-    loads = [name for name in LOADS if is_given(options, name)]
-    if loads:
-        raise ValueError(
-            f"--{loads[0]} needs the time of reading prompts, which --costs does not have: leave out one of them"
-        )
+    load = load_of(options)
     # Batches and contexts: those asked for, else all of the file.
     points = {"batch": search.batches, "context": search.contexts}
     for axis, values in points.items():
+        if load:
+            continue
         if not is_given(options, axis):
             points[axis] = tuple(axis_values(times, axis))
             continue
@@ -90,4 +89,8 @@ def measured_costs(options: PlanOptions, times: PassTimes) -> Costs:
         max_nodes=most - 1,
         is_measured=True,
         unknown=times.unknown,
+        batches=tuple(axis_values(times, "batch")),
+        contexts=tuple(axis_values(times, "context")),
+        prompts={tokens: median(seconds) for tokens, seconds in times.prompts},
+        has_reading=bool(options.log),
     )

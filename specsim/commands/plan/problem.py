@@ -41,6 +41,13 @@ class Problem(NamedTuple):
         """Return the acceptance of target calls that have a draft, at a point."""
         return self.by_point.get((batch, context), self.drafts.acceptance)
 
+    def near(self, batch: int) -> Problem:
+        """Return the problem with the acceptance of the nearest batch that has one of its own."""
+        if not self.by_point:
+            return self
+        nearest = min(self.by_point, key=lambda point: abs(point[0] - batch))
+        return self._replace(acceptance=self.acceptance_at(*nearest))
+
     def acceptance_at(self, batch: int, context: int) -> Acceptance:
         """Return the acceptance of the mean target call at a point."""
         if (batch, context) not in self.by_point:

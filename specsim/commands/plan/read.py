@@ -13,13 +13,14 @@ from specsim.base.lists import number_in
 from specsim.base.reading import MOST_BYTES, check_whole_numbers, parsed_json, read_text
 from specsim.base.unknown import check_names
 from specsim.commands.plan import lists
-from specsim.commands.plan.answers import acceptance_of_answers, acceptance_of_tau, of_every_step
+from specsim.commands.plan.answers import acceptance_of_log, acceptance_of_tau, of_every_step
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, from_rows
 from specsim.lengths.hazard_files import HazardCurves, read_hazards
 from specsim.lengths.hazards import MAX_DRAFTS, estimate_hazards
+from specsim.logs.read import read_log
 
 
 class PlanAcceptance(NamedTuple):
@@ -58,14 +59,20 @@ def acceptance(options: PlanOptions) -> PlanAcceptance:
         return PlanAcceptance(acceptance_of_tau(options.tau, options.gamma))
     if options.ranks is not None:
         return read_ranks(options.ranks)
+    # A draft model, EAGLE and MTP draft in every step; without --draft the drafter is not known.
+    every_step = options.draft is not None and options.draft.lower() not in LOOKED_UP
     if options.hazards is not None:
-        curves = read_hazards(options.hazards)
+        try:
+            curves = read_hazards(options.hazards)
+        except ValueError as error:
+            return PlanAcceptance(_of_log(options, options.hazards, every_step, error))
         hazards = of_every_step(options.hazards, options.drafted_share, next(iter(curves.by_context.values())))
         return PlanAcceptance(hazards, curves=curves if curves.contexts else None)
     if options.histogram is not None:
-        # A draft model, EAGLE and MTP draft in every step; without --draft the drafter is not known.
-        every_step = options.draft is not None and options.draft.lower() not in LOOKED_UP
-        hazards = read_histogram(options.histogram, options.drafted_share, every_step)
+        if '"acceptance_histogram"' in _text(options.histogram):
+            answers = acceptance_of_log(options.histogram, options.gamma, options.drafted_share, every_step)
+            return PlanAcceptance(answers)
+        hazards = read_histogram(options.histogram)
         return PlanAcceptance(of_every_step(options.histogram, options.drafted_share, hazards))
     assert options.rows is not None
     return PlanAcceptance(read_rows(options.rows, masked_draft=not options.unmasked_draft))
@@ -82,15 +89,24 @@ def read_ranks(text: str) -> PlanAcceptance:
     return PlanAcceptance(from_alpha(ranks[0], words), tuple(ranks))
 
 
-def read_histogram(path: Path, share: float | None = None, every_step: bool = False) -> Acceptance:
-    """Read JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}, or with "accepted" as for `estimate_hazards`.
+def _of_log(options: PlanOptions, path: Path, every_step: bool, as_csv: ValueError) -> Acceptance:
+    """Return the acceptance of a log; ValueError for what is neither a log by request nor, as `as_csv` says, a CSV."""
+    try:
+        runs = read_log(path)
+    except (ValueError, OSError):
+        raise as_csv from None
+    if all(run.requests is None for run in runs):
+        raise as_csv
+    length = options.gamma
+    if length is None and any(request.reach for run in runs if run.requests for request in run.requests.requests):
+        # A trace by position has blocks of any length.
+        length = options.max_gamma
+    return acceptance_of_log(path, length, options.drafted_share, every_step)
 
-    share, every_step: which steps had a draft, if the file has an engine's answers; see `acceptance_of_answers`.
-    """
-    text = _text(path)
-    if '"acceptance_histogram"' in text:
-        return acceptance_of_answers(path, share, every_step)
-    content = parsed_json(text, path.name)
+
+def read_histogram(path: Path) -> Acceptance:
+    """Read JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}; "accepted" is that of `estimate_hazards`."""
+    content = parsed_json(_text(path), path.name)
     if not isinstance(content, dict) or not {"drafted", "counts"} <= set(content):
         fields = ", ".join(content) if isinstance(content, dict) else type(content).__name__
         raise ValueError(

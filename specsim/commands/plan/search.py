@@ -37,13 +37,10 @@ def read_search(options: PlanOptions) -> Search:
     # Points: of requests by rate, of clients in a loop, or as the options name them.
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
-    if options.rate is not None:
-        batches = (options.batch_limit,)
-        contexts = (sum(load_options.sizes_at_rate(options)),)
-    elif options.concurrency is not None:
+    if load := load_options.load_of(options):
         lengths = load_options.lengths_of(options)
-        batches = tuple(sorted(load_options.clients_of(options)))
-        contexts = (round(lengths.prompts.mean + lengths.outputs.mean),)
+        batches = (options.batch_limit,) if load == "rate" else tuple(sorted(load_options.clients_of(options)))
+        contexts = (load_options.context_of(options, lengths) + round(lengths.outputs.mean / 2),)
     else:
         batches = lists.whole_numbers(BATCH if options.batch is None else options.batch, "batch", 1)
         contexts = lists.whole_numbers(CONTEXT if options.context is None else options.context, "context", 0)

@@ -11,8 +11,8 @@ import re
 from typing import NamedTuple
 
 from specsim.base.reading import parsed_json
-from specsim.latency.times.llama_bench import LAST_TOKEN, MOST_TOKENS
-from specsim.latency.times.record import PassTimes, Place
+from specsim.latency.times.llama_bench import LAST_TOKEN
+from specsim.latency.times.record import MOST_TOKENS, PassTimes, Place
 
 _HEAD = re.compile(r"^\|\s*PP\s*\|\s*TG\s*\|\s*B\s*\|\s*N_KV\s*\|\s*T_PP s\s*\|\s*S_PP t/s\s*\|\s*T_TG s\s*\|", re.M)
 _ROW = re.compile(r"^\|((?:\s*[\d.]+\s*\|){10})\s*$")
@@ -54,6 +54,7 @@ def parse(text: str, source: str) -> PassTimes:
     # relative error of a time that is printed to 1 ms.
     seconds: dict[Place, tuple[float, ...]] = {}
     prompts: set[int] = set()
+    alone: dict[int, tuple[float, ...]] = {}
     coarse = 0.0
     for number, row in enumerate(rows, 1):
         is_shared = _is_shared(row, f"{source}, row {number}")
@@ -72,8 +73,12 @@ def parse(text: str, source: str) -> PassTimes:
             coarse = max(coarse, RESOLUTION / 2 / row.prompt_s)
         elif row.prompt:
             prompts.add(row.prompt)
+        # The prompt of one sequence is one that a load reads.
+        if row.prompt > MOST_TOKENS and row.sequences == 1:
+            alone[row.prompt] = (*alone.get(row.prompt, ()), row.prompt_s)
     notes = _notes(seconds, prompts, 0.0 if in_lines else coarse)
-    return PassTimes(source, seconds, notes=tuple(f"{source}: {note}" for note in notes), remedy=REMEDY)
+    sized = tuple(sorted(alone.items()))
+    return PassTimes(source, seconds, notes=tuple(f"{source}: {note}" for note in notes), remedy=REMEDY, prompts=sized)
 
 
 def _notes(seconds: dict[Place, tuple[float, ...]], prompts: set[int], coarse: float) -> list[str]:
@@ -87,8 +92,9 @@ def _notes(seconds: dict[Place, tuple[float, ...]], prompts: set[int], coarse: f
     if prompts:
         listed = ", ".join(map(str, sorted(prompts)))
         notes.append(
-            f"T_PP of prompts of {listed} tokens is not used: a pass that verifies has 2 to {MOST_TOKENS} tokens of "
-            "each sequence, in one micro-batch that is printed (n_ubatch), with prompts not shared"
+            f"T_PP of prompts of {listed} tokens is not used in a plan of batches: a pass that verifies has 2 to "
+            f"{MOST_TOKENS} tokens of each sequence, in one micro-batch that is printed (n_ubatch), with prompts not "
+            "shared"
         )
     if coarse > NOTICED:
         notes.append(

@@ -7,7 +7,7 @@ import csv
 from specsim.base import check
 from specsim.base.lists import number_in
 from specsim.base.unknown import FOR_READERS
-from specsim.latency.times.record import AXES, UNKNOWN, PassTimes, Place
+from specsim.latency.times.record import AXES, MOST_TOKENS, UNKNOWN, PassTimes, Place
 
 TIME = "ms"
 
@@ -42,7 +42,25 @@ def read_csv(text: str, source: str) -> PassTimes:
         seconds[place] = (*seconds.get(place, ()), ms / 1e3)
     if not seconds:
         raise ValueError(f"{source} has no rows; give one for each pass that was timed")
-    return PassTimes(source, seconds, tuple(axis for axis in UNKNOWN if axis not in names))
+    unknown = tuple(axis for axis in UNKNOWN if axis not in names)
+    return _with_prompts(PassTimes(source, seconds, unknown))
+
+
+def _with_prompts(times: PassTimes) -> PassTimes:
+    """Return the times with long passes of one sequence behind the fewest tokens as prompts, too.
+
+    Where these are no full grid, they are prompts alone.
+    """
+    points = {(batch, context) for tokens, batch, context in times.seconds if tokens <= MOST_TOKENS}
+    least = min((context for _, _, context in times.seconds), default=0)
+    prompts = {
+        tokens: seconds
+        for (tokens, batch, context), seconds in times.seconds.items()
+        if tokens > MOST_TOKENS and batch == 1 and context == least
+    }
+    off_grid = [n for n in prompts if any((n, *point) not in times.seconds for point in points)]
+    seconds = {place: held for place, held in times.seconds.items() if place[0] not in off_grid}
+    return times._replace(seconds=seconds, prompts=tuple(sorted(prompts.items())))
 
 
 def _check_names(names: list[str], source: str) -> None:

@@ -14,15 +14,13 @@ from typing import Any
 
 from specsim.base import check
 from specsim.base.reading import json_values
-from specsim.latency.times.record import PassTimes, Place
+from specsim.latency.times.record import MOST_TOKENS, PassTimes, Place
 
 # Fields that belong to one test; all others say on which model, build and machine it ran.
 OF_A_TEST = (
     *("n_prompt", "n_gen", "n_depth", "test_time", "avg_ns", "stddev_ns", "avg_ts", "stddev_ts"),
     *("samples_ns", "samples_ts", "n_gen_warmup"),
 )
-# The most tokens of a pass that may verify a block; longer prompts say how fast prompts are read.
-MOST_TOKENS = 64
 # Words of errors on how to time the passes that are missing.
 REMEDY = "as llama-bench -p 2,3,5,9 -n 128 -o json does"
 LAST_TOKEN = (
@@ -47,6 +45,8 @@ def parse(text: str, source: str) -> PassTimes:
     # Seconds of each (tokens, batch, context): of passes over a prompt, and of plain steps.
     prompt_s: dict[Place, tuple[float, ...]] = {}
     step_s: dict[Place, tuple[float, ...]] = {}
+    # Seconds of longer prompts that a load reads, behind nothing.
+    alone_s: dict[int, tuple[float, ...]] = {}
     unused: list[str] = []
     generated_lengths = set()
     for number, row in enumerate(rows, 1):
@@ -65,6 +65,8 @@ def parse(text: str, source: str) -> PassTimes:
             prompt_s[place] = (*prompt_s.get(place, ()), *(sample / 1e9 for sample in samples_ns))
         else:
             unused.append(f"pp{prompt}" if not generated else f"pp{prompt}+tg{generated}")
+            if not generated and not depth:
+                alone_s[prompt] = (*alone_s.get(prompt, ()), *(sample / 1e9 for sample in samples_ns))
 
     # Plain steps are those of generation; where there is none, a prompt of one token counts as one.
     seconds = prompt_s | step_s
@@ -76,12 +78,13 @@ def parse(text: str, source: str) -> PassTimes:
         notes.append(f"plain steps are means over the {lengths} tokens behind their context, without sampling")
     if unused:
         notes.append(
-            f"{_listed(list(dict.fromkeys(unused)))} are not used: a pass that verifies has {MOST_TOKENS} tokens at "
-            "most, in one micro-batch"
+            f"{_listed(list(dict.fromkeys(unused)))} are not used in a plan of batches: a pass that verifies has "
+            f"{MOST_TOKENS} tokens at most, in one micro-batch"
         )
     if "samples_ns" not in rows[0]:
         notes.append("the CSV has means alone, so the error of times is not known: -o json has every repetition")
-    return PassTimes(source, seconds, notes=tuple(f"{source}: {note}" for note in notes), remedy=REMEDY)
+    sized = tuple(sorted(alone_s.items()))
+    return PassTimes(source, seconds, notes=tuple(f"{source}: {note}" for note in notes), remedy=REMEDY, prompts=sized)
 
 
 def _rows(text: str, source: str) -> list[dict[str, Any]]:

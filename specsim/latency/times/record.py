@@ -12,6 +12,8 @@ from specsim.base.results import result
 from specsim.latency.measured import from_measurements
 from specsim.latency.model import LatencyModel, Timing
 
+# The most tokens of a pass that may verify a block; longer ones say how fast prompts are read.
+MOST_TOKENS = 64
 # What a pass is measured at, with the least value of each. The value of an axis that a file leaves out is its UNKNOWN.
 AXES = {"tokens": 1, "batch": 1, "context": 0}
 UNKNOWN = {"batch": 1, "context": 0}
@@ -28,6 +30,7 @@ class PassTimes(NamedTuple):
     seconds: all times of each (tokens, batch, context); tokens are those of every sequence in the pass. unknown: the
     axes, of batch and context, that the source does not say. Their entries are 1 and 0, and the times are good for one
     point alone, whichever it was. notes: what the numbers leave out. remedy: what measures passes that are missing.
+    prompts: tokens of prompts that were read alone, behind nothing, with all times of each.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class PassTimes(NamedTuple):
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     remedy: str = ""
+    prompts: tuple[tuple[int, tuple[float, ...]], ...] = ()
 
 
 def axis_values(times: PassTimes, axis: str) -> list[int]:

@@ -140,27 +140,27 @@ def request_times(service: Service, rate: float) -> RequestTimes:
     r = max(offered, LEAST * largest)
     cycle = np.array(service.cycle_s, dtype=float)
     prompt, mean, most = float(service.prompt_s), float(service.mean_cycles), service.limit
-    chain, beyond = _chain(r * (prompt + mean * cycle / np.arange(1, most + 1)))
+    numbers, beyond = chain(r * (prompt + mean * cycle / np.arange(1, most + 1)))
     load, reading = offered / largest, offered * prompt
-    full = float(chain[most] + beyond)
+    full = float(numbers[most] + beyond)
     # Numbers in the system: up to the limit, and those who wait for a place.
-    placed = float(np.arange(most + 1) @ chain + most * beyond)
+    placed = float(np.arange(most + 1) @ numbers + most * beyond)
     queued = beyond / (1 - load)
     slowest = float(cycle[-1])
     spread = float(service.variance_cycles) * slowest**2 / (prompt + mean * slowest) ** 2
-    slot = queued / r * _regularity(r / largest, most, spread)
+    slot = queued / r * regularity(r / largest, most, spread)
     # Others are met between the first request and the limit: half the running cycle, and their prompts.
-    half = float(chain[1:most] @ cycle[:-1]) / 2
-    # busy is 1 - chain[0], without the cancellation.
-    busy = float(chain[1:].sum() + beyond)
-    share = float(chain[1:most].sum()) / busy
+    half = float(numbers[1:most] @ cycle[:-1]) / 2
+    # busy is 1 - numbers[0], without the cancellation.
+    busy = float(numbers[1:].sum() + beyond)
+    share = float(numbers[1:most].sum()) / busy
     before = share * reading * prompt / (2 * (1 - reading))
     first = slot + half + before + prompt
     holds = _holds(most, load, reading, full)
     if mean == 0:
         return RequestTimes(offered, load, reading, offered * first, full, first, 0.0, first, holds)
     # Prompts of later arrivals interrupt all cycles but the last.
-    last = share * reading * float(chain[1:] @ cycle) / float(chain[1:].sum())
+    last = share * reading * float(numbers[1:] @ cycle) / float(numbers[1:].sum())
     total = max(placed / r + slot + (half + before - last) / (1 - reading), first)
     token = (total - first) / (service.output - 1)
     return RequestTimes(offered, load, reading, offered * total, full, first, token, total, holds)
@@ -176,13 +176,13 @@ def stable(rate: float, largest: float) -> float:
     return r
 
 
-def _regularity(load: float, servers: int, spread: float) -> float:
+def regularity(load: float, servers: int, spread: float) -> float:
     """Cosmetatos: the wait of demands with squared coefficient of variation `spread`, over that of exponential ones."""
     more = (1 - load) * (servers - 1) * (math.sqrt(4 + 5 * servers) - 2) / (16 * load * servers)
     return spread + (1 - spread) * (1 + more) / 2
 
 
-def _chain(ratios: Array) -> tuple[Array, float]:
+def chain(ratios: Array) -> tuple[Array, float]:
     """p_0, ..., p_B and the mass beyond, by logarithms: the products may be large."""
     logs = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
     weights = np.exp(logs - logs.max())

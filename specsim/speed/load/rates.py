@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,6 +20,32 @@ NEAR = 1 - 1e-6
 UNLOADED = 1e-9
 # Relative difference by which a latency must exceed another, so that rounding does not decide.
 SLACK = 1e-9
+
+
+class Queue(Protocol):
+    """A server at which requests arrive: its largest stable rate, and the mean time of a request below that."""
+
+    @property
+    def stable(self) -> float:
+        """The rate beyond which the queue grows without end."""
+
+    def total_s(self, rate: float) -> float:
+        """Return the mean time from arrival to the last token."""
+
+
+class ServiceQueue(NamedTuple):
+    """The queue of a service."""
+
+    service: Service
+
+    @property
+    def stable(self) -> float:
+        """The largest stable rate."""
+        return stable_rate(self.service)
+
+    def total_s(self, rate: float) -> float:
+        """Return the mean time of a request."""
+        return request_times(self.service, rate).total_s
 
 
 def largest_rate(service: Service, bound: float, *, of: str = "total") -> float | None:
@@ -104,46 +131,56 @@ def harmful_rate(plain: Service, speculative: Service) -> float | None:
         ours, theirs = getattr(plain, name), getattr(speculative, name)
         if ours != theirs:
             raise ValueError(f"plain has {name} {ours}, speculative {theirs}; both must serve the same requests")
-    top = stable_rate(plain)
+    return harmful_from(ServiceQueue(plain), ServiceQueue(speculative))
+
+
+def harmful_from(plain: Queue, speculative: Queue) -> float | None:
+    """Return the rate from which speculation hurts: 0.0 if without load, None if at no rate that plain serves."""
+    top = plain.stable
     rate_of_change = _change(top, lambda rate: hurts(plain, speculative, rate))
     if rate_of_change is None:
         return 0.0
     return None if rate_of_change >= NEAR * top else rate_of_change
 
 
-def hurts(plain: Service, speculative: Service, rate: float) -> bool:
+def hurts(plain: Queue, speculative: Queue, rate: float) -> bool:
     """Return whether speculation is slower at a rate that plain decoding can serve, or cannot serve that rate."""
-    if rate >= stable_rate(speculative):
+    if rate >= speculative.stable:
         return True
-    return request_times(speculative, rate).total_s > request_times(plain, rate).total_s * (1 + SLACK)
+    return speculative.total_s(rate) > plain.total_s(rate) * (1 + SLACK)
 
 
-def none_helps_from(plain: Service, sides: Sequence[Service]) -> float | None:
-    """The rate from which every one of these hurts: the largest `harmful_rate`, None if one has none.
+def none_helps_from(plain: Queue, sides: Sequence[Queue]) -> float | None:
+    """The rate from which every one of these hurts: the largest `harmful_from`, None if one has none.
 
     A way that hurts already at the largest rate so far cannot raise it, and costs one comparison.
     """
-    top, most = stable_rate(plain), 0.0
-    for side in sorted(sides, key=stable_rate, reverse=True):
+    top, most = plain.stable, 0.0
+    for side in sorted(sides, key=lambda side: side.stable, reverse=True):
         if hurts(plain, side, max(most, UNLOADED * top)):
             continue
-        harmful = harmful_rate(plain, side)
+        harmful = harmful_from(plain, side)
         if harmful is None:
             return None
         most = max(most, harmful)
     return most
 
 
-def largest_rate_of_any(sides: Sequence[Service], bound: float) -> float | None:
-    """The largest `largest_rate` of several ways to decode; None if each fails without load.
+def largest_within(queue: Queue, bound: float) -> float | None:
+    """Return the largest rate at which the mean time stays within a bound; None if it fails without load."""
+    return _change(queue.stable, lambda rate: queue.total_s(rate) > bound)
+
+
+def largest_within_of_any(sides: Sequence[Queue], bound: float) -> float | None:
+    """The largest `largest_within` of several ways to decode; None if each fails without load.
 
     A way that fails at the largest rate so far cannot raise it, and costs one request time.
     """
     most: float | None = None
-    for side in sorted(sides, key=stable_rate, reverse=True):
-        if most is not None and (most >= stable_rate(side) or request_times(side, most).total_s > bound):
+    for side in sorted(sides, key=lambda side: side.stable, reverse=True):
+        if most is not None and (most >= side.stable or side.total_s(most) > bound):
             continue
-        largest = largest_rate(side, bound)
+        largest = largest_within(side, bound)
         most = largest if most is None else max(most, largest or 0.0)
     return most
 

@@ -41,9 +41,12 @@ class LengthLaw(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """Lengths of prompts and of answers, independent of each other."""
+    """Lengths of prompts and of answers, independent of each other.
 
-    prompts: LengthLaw
+    prompts: None where the times of cycles have the reading of prompts in them.
+    """
+
+    prompts: LengthLaw | None
     outputs: LengthLaw
 
 
