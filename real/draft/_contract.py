@@ -116,7 +116,9 @@ def block_by_block(
     proposer = drafter.start(target, warping, take, 1, silent)
     seen = seen_along(target, prompt, text, warping)
     tokens = readable(target, _ids(whole, target))
-    states = full_states(target, tokens, drafter.layers)[1] if drafter.layers else None
+    states = None
+    if drafter.layers:
+        _, states = full_states(target, tokens, drafter.layers)
     if first > 1:
         proposer.read(0, prompt[:-1])
 

@@ -187,8 +187,8 @@ def _along(
     # The target's states (1, n, hidden) after each token of prompt and text.
     tokens = readable(target, torch.tensor([prompt + text], device=target.device))
     _, states = full_states(target, tokens[0], (layer,))
-    # Of (n, layers, hidden) the only layer, as one text of a batch.
-    last_states = states[None, :, 0]
+    # States (n, 1, hidden) of the only layer become (1, n, hidden), those of the only text.
+    last_states = states.transpose(0, 1)
 
     # Block t begins after the token before text token t: the first after the prompt's last token.
     starts = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)

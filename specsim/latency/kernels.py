@@ -206,13 +206,14 @@ def roofline(
         fusion_s = product(small.fusion, batch, draft_ranks, gpu, rate, small_width.layers / 8, constants)
         return Timing(over + fusion_s)
 
+    known_error = cycle_error if is_recorded else None
     return LatencyModel(
         lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks, width),
         draft_s,
         overhead,
         "s",
         tuple(words),
-        cycle_error if is_recorded else None,
+        known_error,
         one_pass=small.one_pass,
         longest=small.block - 1 if small.block else None,
     )

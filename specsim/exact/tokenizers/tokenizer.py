@@ -128,7 +128,7 @@ def is_canonical(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
 
 
 def _longest(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Cut a text into the longest tokens that fit, from left to right."""
+    """Return a text cut into the longest tokens that fit, from left to right."""
     by_length = sorted(tokenizer.tokens, key=len, reverse=True)
     words, place = [], 0
     while place < len(text):
@@ -139,7 +139,10 @@ def _longest(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def _merged(merges: tuple[tuple[str, str], ...], text: str) -> list[str]:
-    """Merge neighbours, all pairs of the first merge before any of the second."""
+    """Return a text cut into characters and merged: all pairs of the first merge before any of the second.
+
+    With the merge ("a", "b") the text "aab" becomes ["a", "ab"].
+    """
     words = list(text)
     for left, right in merges:
         place = 0
