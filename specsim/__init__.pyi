@@ -46,6 +46,7 @@ from specsim.lengths.request_estimates import RequestEstimates, request_estimate
 from specsim.lengths.request_mixture import RequestMixture, request_mixture
 from specsim.lengths.request_record import AcceptanceRecord, RequestAcceptance, request_of_blocks
 from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
+from specsim.lengths.shorter import shorter_tau
 from specsim.lengths.tau_curve import concave_curve, curve_faults
 from specsim.logs.measures import LogAcceptance, log_acceptance
 from specsim.logs.read import read_log
@@ -242,6 +243,7 @@ __all__ = [
     "serve_by_choice",
     "service_costs",
     "shared_tokens",
+    "shorter_tau",
     "simulate",
     "simulate_requests",
     "small_tokenizer",

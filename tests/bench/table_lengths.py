@@ -18,6 +18,13 @@ found). A prediction is a hit if the measured tau is within 1.96 standard errors
 80 prompts (the middle of four public workloads), as one over the root of their number, and rounding of printed rates
 as uniform noise. Error of a trace: the jackknife over 20 groups of requests. A table is predicted if all of its lengths
 are hits. Goal: three tables are predicted.
+
+A third prediction was found after these were run, and is no part of that test:
+
+- *walked*: `specsim.shorter_tau`, blocks of k drafts walk over the pieces of text between two rejections.
+
+Its own test was committed before it was run, on the n-gram drafts of the same traces, which nothing was looked at
+before: smaller errors than by positions, in the median and at worst.
 """
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +45,7 @@ from table_tails import TRACES
 from specsim.lengths.request_estimates import tau_of_requests
 from specsim.lengths.request_mixture import RequestMixture, request_mixture
 from specsim.lengths.request_record import AcceptanceRecord, at_length, position_counts
+from specsim.lengths.shorter import shorter_tau
 from specsim.logs import traces
 
 RECORD = Path(__file__).with_name("lengths.json")
@@ -140,6 +149,12 @@ def by_record_positions(record: AcceptanceRecord, length: int) -> float:
     return by_positions(counts.accepted.sum(axis=0) / counts.tried[:, 0].sum(), length)
 
 
+def by_walk(record: AcceptanceRecord, length: int) -> float:
+    """Return tau at a length from a walk over the pieces between rejections."""
+    counts = position_counts(record)
+    return shorter_tau(counts.accepted.sum(axis=0) / counts.tried[:, 0].sum(), length)
+
+
 def jackknife(record: AcceptanceRecord, length: int, predict: Callable[[AcceptanceRecord, int], float]) -> float:
     """Return the standard error of a prediction over groups of requests."""
     requests = record.requests
@@ -167,19 +182,20 @@ def of_table(table: Table) -> list[dict[str, Any]]:
         rounding = table.unit * math.sqrt(2 * length / 12)
         error = math.hypot(PROMPTS_ERROR * math.sqrt(PROMPTS / table.prompts) * (measured - 1), rounding)
         values = {"positions": by_positions(table.rates, length), "kinds": by_places(table.rates, length)}
+        values["walked"] = shorter_tau(table.rates, length)
         rows.append(row(table.source, length, measured, {name: (tau, error) for name, tau in values.items()}))
     return rows
 
 
-def of_trace(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a trace with EAGLE: walks at every length."""
+def of_trace(path: Path, drafter: str = "eagle") -> list[dict[str, Any]]:
+    """Return the rows of a trace with a drafter: walks at every length."""
     runs = traces.parse(path.read_text(encoding="utf-8"), path.stem)
-    (eagle,) = (run for run in runs if run.source.endswith("eagle"))
-    assert eagle.requests is not None
+    (run,) = (run for run in runs if run.source.endswith(drafter))
+    assert run.requests is not None
     whole = AcceptanceRecord(
         tuple(
             request._replace(reach=request.reach[:CUT], tokens=len(request.reach[:CUT]))
-            for request in eagle.requests.requests
+            for request in run.requests.requests
             if request.reach
         )
     )
@@ -189,48 +205,48 @@ def of_trace(path: Path) -> list[dict[str, Any]]:
     rows = []
     for length in range(1, LONGEST):
         measured = tau_of_requests(at_length(whole, length)).value
-        predictors = {"positions": by_record_positions, "kinds": by_requests}
+        predictors = {"positions": by_record_positions, "kinds": by_requests, "walked": by_walk}
         values = {
             name: (predict(longest, length), jackknife(longest, length, predict))
             for name, predict in predictors.items()
         }
-        rows.append(row(path.stem, length, measured, values))
+        rows.append(row(f"{path.stem}_{drafter}", length, measured, values))
     return rows
 
 
 def verdict(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how many lengths each prediction hits, which sources it predicts wholly, and its largest error."""
     found: dict[str, Any] = {}
-    for name in ("positions", "kinds"):
+    for name in rows[0]["predicted"]:
         sources = list(dict.fromkeys(row["source"] for row in rows))
         hits = {source: [r["predicted"][name]["hit"] for r in rows if r["source"] == source] for source in sources}
-        worst = max(abs(r["predicted"][name]["value"] / r["measured"] - 1) for r in rows)
+        errors = [abs(r["predicted"][name]["value"] / r["measured"] - 1) for r in rows]
         found[name] = {
             "hits": sum(map(sum, hits.values())),
             "of": len(rows),
             "predicted": [source for source, each in hits.items() if all(each)],
-            "worst": worst,
+            "median": median(errors),
+            "worst": max(errors),
         }
     return found
 
 
 def main() -> None:
     """Predict every table and trace, print, and write the record."""
+    folder = Path(sys.argv[1])
     rows = [found for table in TABLES for found in of_table(table)]
     for name in TRACES:
-        rows += of_trace(Path(sys.argv[1]) / f"combined_{name}.jsonl")
-    for each in rows:
-        print(
-            each["source"],
-            each["length"],
-            f"{each['measured']:.3f}",
-            *(
-                f"{name} {part['value']:.3f} +- {part['error']:.3f} {'hit' if part['hit'] else 'miss'}"
-                for name, part in each["predicted"].items()
-            ),
+        rows += of_trace(folder / f"combined_{name}.jsonl")
+    held = [found for name in TRACES for found in of_trace(folder / f"combined_{name}.jsonl", "ngram")]
+    for each in (*rows, *held):
+        parts = (
+            f"{name} {part['value']:.3f} +- {part['error']:.3f} {'hit' if part['hit'] else 'miss'}"
+            for name, part in each["predicted"].items()
         )
-    RECORD.write_text(json.dumps({"verdict": verdict(rows), "rows": rows}, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(verdict(rows), indent=1))
+        print(each["source"], each["length"], f"{each['measured']:.3f}", *parts)
+    record = {"verdict": verdict(rows), "held_verdict": verdict(held), "rows": rows, "held": held}
+    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps([record["verdict"], record["held_verdict"]], indent=1))
 
 
 if __name__ == "__main__":
