@@ -53,7 +53,14 @@ def cells_table() -> str:
     """Return the speedup of every cell, predicted and measured, one row for each workload and types."""
     rows = rows_held_back()
     clients = sorted({row["clients"] for row in rows})
-    table = [["workload", "weights, bits", "cache, bits", *(f"{count} clients" for count in clients)]]
+    table = [
+        [
+            "workload",
+            "weights, bits",
+            "cache, bits",
+            *("1 client" if count == 1 else f"{count} clients" for count in clients),
+        ]
+    ]
     for key in dict.fromkeys((row["workload"], row["weights"], row["cache"]) for row in rows):
         chosen = [row for row in rows if (row["workload"], row["weights"], row["cache"]) == key]
         cells = [f"{row['speedup']['value']:.2f} / {_measured(row):.2f}" for row in chosen]

@@ -11,6 +11,7 @@ from specsim.report.text import markdown
 
 RECORD = Path(__file__).parents[2] / "tests" / "bench" / "lengths.json"
 TRACE = "combined_"
+PREDICTIONS = ("positions", "kinds", "walked")
 
 
 def audit_table() -> str:
@@ -31,29 +32,36 @@ def audit_table() -> str:
 
 
 def lengths_table() -> str:
-    """Return tau at shorter lengths, measured and predicted from the run at 8 drafts."""
+    """Return how well each prediction from a run at 8 drafts meets tau at shorter lengths, one row for each run."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    table = [["run", "drafts", "tau, measured", "by positions", "hit", "by kinds", "hit"]]
-    for row in record["rows"]:
-        cells = []
-        for name in ("positions", "kinds"):
-            part = row["predicted"][name]
-            error = part["value"] / row["measured"] - 1
-            cells += [f"{part['value']:.2f} ± {part['error']:.2f} ({error:+.1%})", "yes" if part["hit"] else "no"]
-        table.append([_name(row["source"]), str(row["length"]), f"{row['measured']:.2f}", *cells])
-    verdict = record["verdict"]
-    table.append(
-        [
-            f"hits of {verdict['positions']['of']}",
-            "",
-            "",
-            *("", str(verdict["positions"]["hits"]), "", str(verdict["kinds"]["hits"])),
+    table = [["run", "lengths", *(f"{name}: hits, errors" for name in PREDICTIONS)]]
+    for rows, verdict in ((record["rows"], record["verdict"]), (record["held"], record["held_verdict"])):
+        for source in dict.fromkeys(row["source"] for row in rows):
+            chosen = [row for row in rows if row["source"] == source]
+            lengths = sorted(row["length"] for row in chosen)
+            span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
+            table.append([_name(source), span, *(_cell(chosen, name) for name in PREDICTIONS)])
+        words = [
+            f"**{verdict[name]['hits']} of {verdict[name]['of']}**, median {verdict[name]['median']:.1%}, "
+            f"worst {verdict[name]['worst']:.1%}"
+            for name in PREDICTIONS
         ]
-    )
+        table.append(["all above" if rows is record["rows"] else "all of n-gram drafts", "", *words])
     return markdown(table)
+
+
+def _cell(rows: list[dict[str, Any]], name: str) -> str:
+    """Return the hits of a prediction and the span of its errors."""
+    hits = sum(row["predicted"][name]["hit"] for row in rows)
+    errors = [row["predicted"][name]["value"] / row["measured"] - 1 for row in rows]
+    span = f"{min(errors):+.1%} to {max(errors):+.1%}" if len(errors) > 1 else f"{errors[0]:+.1%}"
+    return f"{hits} of {len(rows)}, {span}"
 
 
 def _name(source: Any) -> str:
     """Return the name of a run: a trace by its workload, a table by its thread."""
     name = str(source)
-    return f"trace {name.removeprefix(TRACE)}" if name.startswith(TRACE) else name.removeprefix("vllm-project/")
+    if not name.startswith(TRACE):
+        return name.removeprefix("vllm-project/")
+    workload, drafter = name.removeprefix(TRACE).rsplit("_", 1)
+    return f"trace {workload}, {drafter}"
