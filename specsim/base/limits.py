@@ -1,8 +1,8 @@
 """Largest values of arguments: beyond them an answer would take for ever, or all memory."""
 
-# Of any number: beyond it floats no longer tell neighbouring integers apart.
+# Any whole number: beyond this one floats no longer tell neighbouring integers apart.
 MAX_INTEGER = 2**53
-# Of a seed, or of a place in a generator of uniforms.
+# A seed, or a place in a generator of uniforms: what 64 bits hold.
 MAX_KEY = 2**64 - 1
 # Drafts of one block.
 MAX_GAMMA = 4096

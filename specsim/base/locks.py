@@ -36,7 +36,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _opened(lock: Path, path: Path) -> IO[Any] | None:
-    """Open the lock and hold it; None where the file system has no locks."""
+    """Return the lock's file, opened and held; None if the file system has no locks.
+
+    ValueError if another run holds the lock of the file `path`.
+    """
     lock.parent.mkdir(parents=True, exist_ok=True)
     while True:
         file = lock.open("a+", encoding="utf-8")
@@ -53,7 +56,8 @@ def _opened(lock: Path, path: Path) -> IO[Any] | None:
         except OSError:
             file.close()
             return None
-        # The lock counts if its file is still there: its last holder may just have removed it.
+        # The lock counts if its file is still there: the last holder may just have removed the
+        # file.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
                 file.truncate(0)

@@ -78,9 +78,10 @@ def _exit_refused() -> Iterator[None]:
 
 
 def made_of(module: ModuleType) -> tuple[Path, ...]:
-    """Return the files that a module's values come from, and that its code ran or read by the first call of this.
+    """Return the files that a module's values come from, and those that its code ran or read.
 
-    `read` calls it once the file is loaded; what a function reads later is not among them.
+    They are those of the first call, which `read` makes once the file is loaded: what a function
+    reads later is not among them.
     """
     key = id(module)
     if key not in _MADE_OF or _MADE_OF[key][0] is not module:
@@ -203,7 +204,7 @@ def _refuse_namesakes(path: Path, folders: list[str]) -> None:
     `folders` are those in which the file's own modules lie.
     """
     for name in dict.fromkeys(name.partition(".")[0] for name in imported_names(path)):
-        # The file that the name stands for now; meant is the one beside this file.
+        # `taken` is the file that the name stands for now; the user means the one beside this file.
         is_imported = name in sys.modules
         spec = getattr(sys.modules[name], "__spec__", None) if is_imported else _spec_of(name)
         taken = _origin(spec)
@@ -219,8 +220,8 @@ def _origin(spec: Any) -> str | None:
 def _free_name(path: Path, packages: list[str]) -> str:
     """Return a dotted name for a user's module that no import gives to another file, now or later.
 
-    It is that of the file with as many "_" as this takes: vllm.py may import vllm. A file of a
-    package gets one "_" always: its package may import it, too, by its own name.
+    It is the file's name, with as many "_" behind as make it free: vllm.py may itself import vllm. A
+    file in a package always gets one "_", since the package may import the file by its plain name.
 
     Examples
     --------
@@ -266,6 +267,9 @@ def _spec_of(name: str) -> Any:
 
 
 def _spec_beside(parts: list[str], near: Path) -> Any:
-    """Return the specification of the module of that name beside the package of a file, whatever sys.path holds."""
+    """Return the specification of a module beside the package of the file `near`, whatever sys.path holds.
+
+    `parts` are those of the module's dotted name.
+    """
     root = near.parents[len(package(near))]
     return PathFinder.find_spec(".".join(parts), [str(root.joinpath(*parts[:-1]))])

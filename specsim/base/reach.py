@@ -14,14 +14,15 @@ from specsim.base.recording import is_own
 
 # Values that refer to nothing.
 ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, range)
-# Values that are looked at: more are data as a rule, and a walk through all would take minutes.
+# The most values that are looked at: more are data as a rule, and a walk through all would take
+# minutes.
 MOST = 500_000
-# What is not known where the walk ends there.
+# Words on what is not known if the walk ends at this number.
 BEYOND = f"what is reached only beyond the first {MOST:,} values"
 
 
 class Definition(NamedTuple):
-    """The files that define values; `unhashed` says in words what was not looked at, if anything."""
+    """The files that define values; `unhashed` are words on what was not looked at, none if everything was."""
 
     files: list[Path]
     unhashed: tuple[str, ...] = ()
@@ -42,8 +43,10 @@ def definition(values: Iterable[Any]) -> Definition:
         kind = type(value)
         if issubclass(kind, ATOMS) or id(value) in seen or value is sys.modules:
             continue
-        # Held, so that no other value gets its place in memory.
+        # The value is held, so that no other value gets its place in memory.
         seen[id(value)] = value
+
+        # Record its file, and go on with what it refers to, by its kind.
         if issubclass(kind, FunctionType):
             file = home(value)
             files[file] = None
@@ -73,7 +76,7 @@ def definition(values: Iterable[Any]) -> Definition:
 
 
 def home(function: FunctionType) -> str:
-    """Return the file of a function; of one that was made of a text, the file whose names it uses."""
+    """Return the file of a function; for a function made of a text, the file whose global names it uses."""
     file = function.__code__.co_filename
     return str(function.__globals__.get("__file__") or file) if file.startswith("<") else file
 
@@ -98,7 +101,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _attributes(kind: type) -> list[Any]:
-    """Return the attributes of a class and its bases: all those of the user's classes, the functions of others."""
+    """Return the attributes of a class and its bases: all those of user's classes, only functions of others."""
     attributes: list[Any] = [type(kind)] if type(kind) is not type else []
     for base in kind.__mro__:
         values = list(vars(base).values())

@@ -190,7 +190,8 @@ def _chunks(path: Path, most: int | None) -> Iterator[bytes]:
         if stat.S_ISFIFO(state.st_mode) and POSIX:
             yield _first_byte(handle, path)
             os.set_blocking(handle, True)
-        # Read the file, beyond the limit by one piece at most: the caller sees that it was exceeded.
+        # Read the file, beyond the limit by one piece at most: the caller sees that it was
+        # exceeded.
         size = 0
         while (chunk := file.read(CHUNK)) and (most is None or size <= most):
             size += len(chunk)
@@ -205,8 +206,8 @@ def _may_end(handle: int) -> bool:
 def _first_byte(handle: int, path: Path) -> bytes:
     """Wait for a writer of a pipe, and return the bytes read meanwhile; ValueError if none comes.
 
-    Reading an empty pipe fails where a writer has written nothing yet, and gives nothing where
-    there is no writer.
+    A read of an empty pipe raises BlockingIOError if there is a writer, and returns b"" if there is
+    none.
     """
     try:
         start = os.read(handle, 1)

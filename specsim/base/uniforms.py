@@ -11,17 +11,17 @@ from specsim.types import Array
 
 
 def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array:
-    """Uniforms that depend on nothing but their key.
+    """Return uniforms that depend on nothing but their key.
 
-    A counter-based generator: streams of different keys do not overlap, and no number is used twice
-    as long as a position starts at most one block of its sequence.
+    The generator is counter-based: streams of different keys do not overlap. No number is used twice
+    as long as at most one block of a sequence starts at each position.
 
     Parameters
     ----------
     seed, sequence, position : int
         The key; non-negative. A decoder uses the length of the text before the block as position.
     count : int
-        How many, at least 0.
+        Number of uniforms, at least 0.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array
 
 
 def keyed_stream(seed: int, sequence: int) -> Callable[[int, int], Array]:
-    """Return the function (position, count) -> `keyed_uniforms` of one sequence, unchecked."""
+    """Return the function (position, count) -> `keyed_uniforms` of one sequence; it checks neither argument."""
     for name, value in (("seed", seed), ("sequence", sequence)):
         check.integer(value, name, 0, limits.MAX_KEY)
     bits = np.random.Philox(key=np.array([seed, sequence], dtype=np.uint64))
