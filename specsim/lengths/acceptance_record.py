@@ -18,7 +18,7 @@ from specsim.base.arrays import at, overlap
 from specsim.lengths.blocks import block_efficiency, renewal, text_survival
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, pool_texts
 from specsim.lengths.request_estimates import counts_of_steps, hazards_of_counts
-from specsim.lengths.request_mixture import RequestMixture, can_be_fitted, request_mixture
+from specsim.lengths.request_mixture import RequestMixture, kinds_of
 from specsim.lengths.request_record import AcceptanceRecord, PositionCounts
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
@@ -67,11 +67,6 @@ class Acceptance(NamedTuple):
         return max(mean - z * error, 1.0), min(mean + z * error, gamma + 1.0)
 
 
-def kinds_of(record: AcceptanceRecord | None) -> Callable[[], RequestMixture] | None:
-    """Return what fits kinds of requests to a record when it is called; None where the record does not allow a fit."""
-    return cache(lambda: request_mixture(record)) if record is not None and can_be_fitted(record) else None
-
-
 def bound(max_gamma: int) -> int:
     """A bound on lengths that are tried, itself between 1 and what is sensible."""
     return check.integer(max_gamma, "max_gamma", 1, limits.MAX_GAMMA)
@@ -108,8 +103,8 @@ def as_acceptance(given: Any) -> Acceptance:
     if isinstance(given, AcceptanceRecord):
         counted, words = counts_of_steps(given)
         by_length = from_function(lambda gamma: hazards_of_counts(PositionCounts(*counted[:, :, :gamma])), words)
-        longest = int((counted[0].sum(axis=0) > 0).cumprod().sum())
-        return by_length._replace(longest=longest, requests=kinds_of(given))
+        tried = counted[0].sum(axis=0) > 0
+        return by_length._replace(longest=int(tried.cumprod().sum()), requests=kinds_of(given))
     if callable(given):
         return from_function(given)
     # `from_alpha` refuses a bool.
@@ -303,4 +298,3 @@ def _length(gamma: int) -> int:
 
 def _nothing(gamma: int) -> None:
     """Counts of an acceptance that was not counted: None."""
-    return None

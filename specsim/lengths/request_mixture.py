@@ -7,6 +7,8 @@ position although no request's do. A mixture has that, and the tails of answers'
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -143,6 +145,11 @@ def request_mixture(record: AcceptanceRecord, *, kinds: int | None = None) -> Re
     if requests < GROUPS:
         return _mixture(best, requests)
     return _mixture(best, requests)._replace(errors=_errors(best, counts))
+
+
+def kinds_of(record: AcceptanceRecord | None) -> Callable[[], RequestMixture] | None:
+    """Return what fits kinds of requests to a record when it is called; None where the record does not allow a fit."""
+    return cache(lambda: request_mixture(record)) if record is not None and can_be_fitted(record) else None
 
 
 def can_be_fitted(record: AcceptanceRecord) -> bool:

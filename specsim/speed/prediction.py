@@ -13,9 +13,15 @@ from specsim.base.results import result
 from specsim.latency import LatencyModel, Timing
 from specsim.latency.model import total
 from specsim.lengths.acceptance_record import Acceptance, Tau, as_acceptance
+from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import HazardEstimate
+from specsim.lengths.requests import request_law
 from specsim.types import Array
 
+ALIKE = (
+    "all requests accept drafts alike: where they differ, P95 and P99 are longer (--hazards takes a log by request, as "
+    "specsim log reads it)"
+)
 HOLDS_ONE = "the interval of the speedup holds 1: it may help or harm"
 # With fewer blocks than this, a standard error is little more than a guess.
 _FEW = 30
@@ -29,13 +35,22 @@ class Estimate(NamedTuple):
     high: float | None
 
 
+class PerToken(NamedTuple):
+    """Time per token of whole answers, over requests: mean, median, and the 95 and 99 % quantiles."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
 @result("speedup")
 class Prediction(NamedTuple):
     """The predicted speedup at one speculation length, and the numbers that it follows from.
 
     Times are in `unit`; tokens_per_time counts the whole batch, per second or per target step. variance_tau and
     variance_time are the squared relative errors of the speedup owed to acceptance and to time; `main_error` names the
-    larger, or the one that is not known.
+    larger, or the one that is not known. per_token: time per token of answers, over requests, if their length is given.
 
     Examples
     --------
@@ -62,6 +77,7 @@ class Prediction(NamedTuple):
     unit: str
     flags: tuple[str, ...]
     assumptions: tuple[str, ...]
+    per_token: PerToken | None = None
 
 
 @np.errstate(under="ignore")
@@ -75,6 +91,7 @@ def predict(
     batch: int = 1,
     context: int = 0,
     level: float = 0.95,
+    answer: int | None = None,
 ) -> Prediction:
     r"""Predict the speedup of speculation at one length, with its error split into acceptance and time.
 
@@ -100,6 +117,9 @@ def predict(
         Sequences decoded together, and tokens before the block.
     level : float
         Level of the intervals, in (0, 1).
+    answer : int, optional
+        Tokens of an answer: gives its time per token, over requests. They are of the kinds that are fitted to an
+        acceptance by request, and taken to be alike where it has none.
 
     Returns
     -------
@@ -159,7 +179,7 @@ def predict(
         flags.append(f"verifying {g + 1} tokens costs {verify.value / plain.value:.2f} plain steps, not one")
     if g and cycle.value < plain.value:
         flags.append("a whole cycle is cheaper than one plain step: check the times")
-    return Prediction(
+    prediction = Prediction(
         g,
         batch,
         context,
@@ -178,6 +198,30 @@ def predict(
         tuple(flags),
         (assumed, *latency.assumptions),
     )
+    if answer is None:
+        return prediction
+    if curve is None:
+        raise ValueError("answer needs acceptance: tau alone does not say how blocks differ")
+    times, of_requests = _per_token(curve, g, answer, cycle.value)
+    return prediction._replace(per_token=times, assumptions=(*prediction.assumptions, of_requests))
+
+
+def _per_token(curve: Acceptance, gamma: int, answer: int, cycle: float) -> tuple[PerToken, str]:
+    """Return the time per token of answers, and what is assumed of requests."""
+    # Laws of the accepted drafts of a block, of each kind of requests, with the kinds' shares of requests.
+    words, weights = ALIKE, np.ones(1)
+    hazards = np.array([curve.hazards(gamma)])
+    if curve.requests is not None:
+        mixture = curve.requests()
+        words, weights, hazards = mixture.words, mixture.weights, mixture.hazards[:, :gamma]
+    laws = [accepted_length_law(row) if gamma else np.ones(1) for row in hazards]
+    # Cycles of an answer of each kind, and of all.
+    by_kind = [request_law(law, answer, cycle_s=cycle) for law in laws]
+    cycles = sum(weight * law.cycles for weight, law in zip(weights, by_kind, strict=True))
+    law = by_kind[0]._replace(cycles=cycles)
+    return PerToken(
+        *(float(seconds) / answer for seconds in (law.mean_s, *map(law.quantile, (0.5, 0.95, 0.99))))
+    ), words
 
 
 def _tokens(curve: Acceptance | None, gamma: int, tau: float | None, tau_error: float) -> tuple[Tau, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.served_ways import a_way, fixed, settings
 from helpers.server_processes import Processes, requests_at
-from speed.test_loop import a_way, fixed, settings
 
 from specsim.speed.load.events import serve
 from specsim.speed.load.loop import answer_cycles, steady

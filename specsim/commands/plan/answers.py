@@ -7,9 +7,10 @@ from pathlib import Path
 
 from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_text
-from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, kinds_of
+from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts
 from specsim.lengths.hazard_files import SHARE as COLUMN
 from specsim.lengths.measures import convert_acceptance
+from specsim.lengths.request_mixture import kinds_of
 from specsim.logs.given import check_coverage, check_share
 from specsim.logs.measures import counted_run, implausible, log_acceptance
 from specsim.logs.read import read_log

@@ -9,11 +9,7 @@ import numpy as np
 from specsim.lengths.acceptance_record import Acceptance
 from specsim.lengths.blocks import accepted_length_law
 from specsim.speed.load.ways import Kinds, alike
-
-ALIKE = (
-    "all requests accept drafts alike: where they differ, P95 and P99 are longer (--hazards takes a log by request, as "
-    "specsim log reads it)"
-)
+from specsim.speed.prediction import ALIKE
 
 
 def kinds_of(acceptance: Acceptance, gammas: Iterable[int]) -> tuple[dict[int, Kinds], str]:
