@@ -219,9 +219,8 @@ def _per_token(curve: Acceptance, gamma: int, answer: int, cycle: float) -> tupl
     by_kind = [request_law(law, answer, cycle_s=cycle) for law in laws]
     cycles = sum(weight * law.cycles for weight, law in zip(weights, by_kind, strict=True))
     law = by_kind[0]._replace(cycles=cycles)
-    return PerToken(
-        *(float(seconds) / answer for seconds in (law.mean_s, *map(law.quantile, (0.5, 0.95, 0.99))))
-    ), words
+    seconds = law.mean_s, *(law.quantile(share) for share in (0.5, 0.95, 0.99))
+    return PerToken(*(float(time) / answer for time in seconds)), words
 
 
 def _tokens(curve: Acceptance | None, gamma: int, tau: float | None, tau_error: float) -> tuple[Tau, str]:
