@@ -79,6 +79,8 @@ class Calibration:
         lengths = [0, *sorted({check.integer(g, "gammas", 1) for g in gammas})]
         if len(lengths) == 1:
             raise ValueError("gammas is empty: give at least one speculation length to time")
+
+        # A loop over the texts for each length, and a clock.
         self._clock = Clock(target.device)
         # On a GPU a mark waits for the device, which the decoding to be predicted does not do:
         # there a cycle is timed as a whole.
@@ -89,8 +91,9 @@ class Calibration:
         self._loops = {
             g: Loop(target, draft if g else None, texts, room, uniforms, options._replace(gamma=g)) for g in lengths
         }
+
+        # One visit of each length warms up, and does not count.
         self._visits: dict[int, list[Visit]] = {g: [] for g in lengths}
-        # One visit of each length to warm up.
         for gamma in lengths:
             self.visit(gamma)
 
@@ -181,16 +184,16 @@ def calibrate(
 def again(loop: Loop, length: int) -> None:
     """Run one block of every text, then take it back."""
     group = list(range(len(loop.texts)))
-    before = [len(text) for text in loop.texts]
+    lengths_before = [len(text) for text in loop.texts]
     for i, new in zip(group, loop.block(group, length), strict=True):
         loop.keep(i, new, length, lambda text, safe: None)
-        del loop.texts[i][before[i] :]
+        del loop.texts[i][lengths_before[i] :]
         loop.blocks[i].clear()
-    loop.rewind(before)
+    loop.rewind(lengths_before)
 
 
 def copy_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 7) -> float:
-    """Bytes a second that a copy moves, read and written bytes both counted; median.
+    """Return bytes a second that a copy moves, read and written bytes both counted; median.
 
     Parameters
     ----------
@@ -207,12 +210,12 @@ def copy_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 
         What memory can do here in both directions.
     """
     source = torch.ones(size // 4, dtype=torch.float32, device=device)
-    other = torch.empty_like(source)
-    return 2 * size / _median_seconds(device, lambda: other.copy_(source), repeats)
+    destination = torch.empty_like(source)
+    return 2 * size / _median_seconds(device, lambda: destination.copy_(source), repeats)
 
 
 def read_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 7) -> float:
-    """Bytes a second that a sum reads; median. Parameters are those of `copy_bandwidth`.
+    """Return bytes a second that a sum reads; median. Parameters are those of `copy_bandwidth`.
 
     A decode step reads its weights and writes next to nothing, so this is what to compare it with.
     """
@@ -221,7 +224,7 @@ def read_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 
 
 
 def _median_seconds(device: torch.device, call: Callable[[], Any], repeats: int) -> float:
-    """Median seconds of a call, over `repeats` calls after some that warm up."""
+    """Return the median seconds of a call, over `repeats` calls after some that warm up."""
     clock, seconds = Clock(device), []
     for _ in range(repeats + _WARM_UP):
         clock.seconds.clear()

@@ -9,7 +9,7 @@ from rich.text import Text
 
 
 def shown(*parts: str | None) -> Group:
-    """Sentences, which wrap, and tables (of several lines), which do not; None is left out.
+    """Return sentences, which wrap, and tables (of several lines), which do not; None is left out.
 
     Print it with `crop=False`: a line that is wider than the terminal is the terminal's to break.
     """

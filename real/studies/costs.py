@@ -35,13 +35,13 @@ class Costs:
     spread: list[float]
 
     def cycle(self, gamma: int) -> float:
-        """Predicted seconds of a cycle with gamma drafts, on lines where it was not calibrated."""
+        """Return predicted seconds of a cycle with gamma drafts, on lines where it was not calibrated."""
         if gamma in self.gammas:
             return self.cycle_s[self.gammas.index(gamma)]
         return sum(self.phase(name, gamma) for name in PHASES)
 
     def phase(self, name: str, gamma: int) -> float:
-        """Predicted seconds of a phase with gamma drafts.
+        """Return predicted seconds of a phase with gamma drafts.
 
         It lies on a line through the phase's values at the calibrated gammas from 1 on.
         """
@@ -60,7 +60,7 @@ class Costs:
 
 
 def costs_of(visits: Mapping[int, Sequence[Visit]]) -> Costs:
-    """The costs that visits of several lengths amount to.
+    """Return the costs of cycles, from visits of several lengths.
 
     Parameters
     ----------
@@ -86,11 +86,12 @@ def costs_of(visits: Mapping[int, Sequence[Visit]]) -> Costs:
         # Split it as the blocks in the middle half are split.
         cut = len(totals) // 4
         phases.append(_split(cycle, parts[np.argsort(totals)[cut : len(totals) - cut]]))
+    # `phases` (gammas, phases), as a list for each phase.
     by_phase: dict[str, Any] = {f"{name}_s": [float(parts[i]) for parts in phases] for i, name in enumerate(PHASES)}
     return Costs(gammas=gammas, **by_phase, cycle_s=cycles, spread=spread)
 
 
 def _split(cycle: float, parts: Array) -> Array:
-    """Phases that add up to a cycle, in the proportions of these blocks (blocks, phases)."""
+    """Return phases that add up to a cycle, in the proportions of these blocks (blocks, phases)."""
     mean = parts.mean(axis=0)
     return mean + (cycle - mean.sum()) * mean / mean.sum()

@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 
 def typical(groups: Sequence[Sequence[float]]) -> float:
-    """The median over groups (prompts, visits) of each group's median.
+    """Return the median of the groups' medians; groups are prompts or visits.
 
     Predicted and measured times are estimated by it alike.
     """
@@ -120,13 +120,13 @@ def speedup_apart(
 
     # Variances of the two logarithms, and the degrees of freedom of their sum.
     without = np.log((tokens.sum() - tokens) / (blocks.sum() - blocks))
-    of_tau, of_time = (n - 1) * np.var(without), np.var(ratios, ddof=1) / m
-    variance = of_tau + of_time
+    tau_variance, time_variance = (n - 1) * np.var(without), np.var(ratios, ddof=1) / m
+    variance = tau_variance + time_variance
     if variance == 0:
         return Estimate(value, value, value)
-    freedom = variance**2 / (of_tau**2 / (n - 1) + of_time**2 / (m - 1))
-    half = float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance))
-    return Estimate(value, value * np.exp(-half), value * np.exp(half))
+    freedom = variance**2 / (tau_variance**2 / (n - 1) + time_variance**2 / (m - 1))
+    half_width = float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance))
+    return Estimate(value, value * np.exp(-half_width), value * np.exp(half_width))
 
 
 def jackknife(
@@ -135,7 +135,7 @@ def jackknife(
     *,
     level: float,
 ) -> Estimate:
-    """A smooth function of sums over prompts, with Student's interval.
+    """Return a smooth function of sums over prompts, with Student's interval.
 
     The jackknife leaves each prompt out once.
     """
@@ -146,9 +146,10 @@ def jackknife(
     # Imported here: it takes longer than showing a record.
     from scipy import stats
 
+    # The statistic without each prompt, and the jackknife's variance of it.
     without = statistic(*(d.sum() - d for d in data))
-    half = stats.t.ppf((1 + level) / 2, n - 1) * np.sqrt((n - 1) * np.var(without))
-    return Estimate(value, float(value - half), float(value + half))
+    half_width = stats.t.ppf((1 + level) / 2, n - 1) * np.sqrt((n - 1) * np.var(without))
+    return Estimate(value, float(value - half_width), float(value + half_width))
 
 
 def bootstrap(

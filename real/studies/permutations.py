@@ -18,7 +18,7 @@ class Compared(NamedTuple):
     shuffled: Array
 
     def beside(self, level: float = 0.99) -> Estimate:
-        """The distance, with the least of the shuffled distances and their quantile at `level`.
+        """Return the distance, with the least of the shuffled distances and their quantile at `level`.
 
         The laws differ if the distance is above `high`.
         """
@@ -53,24 +53,24 @@ def energy_distance(one: Array, other: Array, *, shuffles: int = 1_999, seed: in
     ----------
     Szekely and Rizzo 2013, Journal of Statistical Planning and Inference 143:1249.
     """
-    one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    n, m = len(one), len(other)
+    first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    n, m = len(first), len(second)
     if min(n, m) < 2:
         raise ValueError(f"sets of {n} and {m} points: a distance within a set needs two")
 
     # Distances of all points, and which points are in the first set: as they are in the first row,
     # shuffled in the others.
-    points = np.concatenate([one, other])
+    points = np.concatenate([first, second])
     distances = cdist(points, points)
     in_first = np.zeros((1 + shuffles, n + m))
     in_first[:, :n] = 1
     in_first[1:] = np.random.default_rng(seed).permuted(in_first[1:], axis=1)
 
-    # Sums of distances within the first set, between both, and within the other. A pair within a
+    # Sums of distances within the first set, between both, and within the second. A pair within a
     # set is counted twice, so that n (n - 1) is the number of its terms.
     within_first = ((in_first @ distances) * in_first).sum(axis=1)
     between = in_first @ distances.sum(axis=0) - within_first
-    within_other = distances.sum() - 2 * between - within_first
+    within_second = distances.sum() - 2 * between - within_first
     energy = 2 * between / (n * m) - within_first / (n * (n - 1))
-    energy = energy - within_other / (m * (m - 1))
+    energy = energy - within_second / (m * (m - 1))
     return Compared(float(energy[0]), energy[1:])

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def progress_bar() -> Progress:
-    """A bar on stderr with stage, count and time, which disappears when all is done.
+    """Return a bar on stderr with stage, count and time, which disappears when all is done.
 
     It is not shown where stderr is no terminal.
     """

@@ -67,14 +67,14 @@ class Prompts:
 
     @property
     def texts(self) -> list[str]:
-        """The prompts that the study decodes after."""
+        """Return the prompts that the study decodes after."""
         return self.every[: self.count]
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Entries of a provenance that are known before a target is loaded.
+        """Return the entries of a provenance that are known before a target is loaded.
 
-        Their number and digest stand there beside them.
+        The number of prompts and their digest stand beside them in the provenance.
         """
         entries = {"prompt_set": self.name, "chat": self.chat}
         return {key: value for key, value in entries.items() if value is not None}
@@ -122,5 +122,5 @@ def chosen_prompts(path: Path | None, count: int, chat: bool | None = None) -> P
         A file that holds no prompts, an unknown name, or a count below 1.
     """
     name = None if path is None else shipped_set(path)
-    every = read_prompts(path or TINY / "prompts.json") if name is None else read_shipped(name)
-    return Prompts(every, positive(count, "count"), name, chat)
+    all_prompts = read_prompts(path or TINY / "prompts.json") if name is None else read_shipped(name)
+    return Prompts(all_prompts, positive(count, "count"), name, chat)

@@ -17,12 +17,12 @@ def provenance(**settings: Any) -> dict[str, Any]:
 
 
 def digest(texts: Iterable[str]) -> str:
-    """A hash of these texts in this order, by which studies are told apart."""
+    """Return a hash of these texts in this order, by which studies are told apart."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def weights(path: str) -> str | None:
-    """A hash of a model's files in a directory, which changes as they do; None for the hub's."""
+    """Return a hash of a model's files in a directory, which changes as they do; None for the hub's."""
     name = shipped_draft(path) if path else None
     if name is not None:
         return hashlib.sha256(shipped_file(name).read_bytes()).hexdigest()[:16]

@@ -22,7 +22,7 @@ ESTIMATES = ("bound",)
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """The tables of a record of any kind; only the report of its own kind is imported."""
+    """Return the tables of a record of any kind; only the report of its own kind is imported."""
     if record["schema"] not in KINDS:
         raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(KINDS)}")
     report = import_module(f"real.studies.{KINDS[record['schema']]}")
@@ -48,7 +48,7 @@ def in_form(record: dict[str, Any], plot: str | None, form: Form) -> str:
 
 
 def rows_of(record: dict[str, Any]) -> int:
-    """How many rows a record holds."""
+    """Return how many rows a record holds."""
     runs = [record, *record.get("runs", [])]
     return sum(len(run.get("rows", [])) + len(run.get("pairs", [])) for run in runs)
 
@@ -57,17 +57,17 @@ def _runs(record: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of all runs, each with the entries that name its run, as its rule or batch."""
     rows = []
     for run in [record, *record.get("runs", [])]:
-        named = {}
+        run_names = {}
         if run is not record:
-            named = {name: run[name] for name in run if not isinstance(run[name], list | dict)}
-        rows += [named | row for row in [*run.get("pairs", []), *run.get("rows", [])]]
+            run_names = {name: run[name] for name in run if not isinstance(run[name], list | dict)}
+        rows += [run_names | row for row in [*run.get("pairs", []), *run.get("rows", [])]]
     return rows
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    """Return rows as a table with a column for every number.
+    """Return rows as a table with a column for every number, headings first.
 
-    Its heading is the number's path in the record: `speedup.measured`.
+    A heading is the number's path in the record: `speedup.measured`.
     """
     flat = [dict(_flat(row, "")) for row in rows]
     head = list(dict.fromkeys(name for row in flat for name in row))

@@ -43,7 +43,7 @@ def table(
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """The record of a file; ValueError for a file without one, or a record without rows."""
+    """Return the record of a file; ValueError for a file without one, or a record without rows."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

@@ -15,7 +15,7 @@ RESTLESS = 0.3
 
 
 def table(record: dict[str, Any], *, wide: bool = False) -> Group:
-    """The answer, the table of predicted and measured values by gamma, and sentences on both."""
+    """Return the answer, the table of predicted and measured values by gamma, and sentences on both."""
     rows = record["pairs"]
     best = max(rows, key=lambda row: float(row["speedup"]["measured"]))
     lines = wide_pairs(rows) if wide else pairs(rows)
@@ -40,7 +40,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
 
 
 def answer(rows: list[dict[str, Any]], rule: str = "") -> str:
-    """One sentence: whether speculation pays, by how much, at which gamma, and what was predicted."""
+    """Return one sentence: whether speculation pays, by how much, at which gamma, and what was predicted."""
     # The lengths with the best predicted and measured speedup.
     best_predicted = max(rows, key=lambda row: float(row["speedup"]["predicted"]))
     best_measured = max(rows, key=lambda row: float(row["speedup"]["measured"]))
@@ -93,7 +93,7 @@ def rounded(provenance: dict[str, Any]) -> str | None:
 
 
 def restless(runs: list[dict[str, Any]]) -> str | None:
-    """One sentence where the times of a cycle were spread too widely to trust them.
+    """Return one sentence where the times of a cycle were spread too widely to trust them.
 
     Then the machine did something else at the same time.
     """
@@ -115,17 +115,17 @@ def restless(runs: list[dict[str, Any]]) -> str | None:
 
 
 def closing(record: dict[str, Any]) -> str:
-    """Two sentences that explain the columns."""
+    """Return two sentences that explain the columns."""
     timed = record["provenance"]["calibrated"]
     extrapolated = [row["gamma"] for row in record["pairs"] if row["gamma"] not in timed]
-    how = "from scored texts and timings of single cycles"
+    basis = "from scored texts and timings of single cycles"
     if extrapolated:
-        how += f" at gamma {', '.join(map(str, timed))} (others extrapolated)"
-    return f"Predicted {how}; measured by decoding, in turn with plain decoding. Brackets: 95 % over prompts."
+        basis += f" at gamma {', '.join(map(str, timed))} (others extrapolated)"
+    return f"Predicted {basis}; measured by decoding, in turn with plain decoding. Brackets: 95 % over prompts."
 
 
 def errors(record: dict[str, Any]) -> str:
-    """One sentence on the errors of the predicted speedups."""
+    """Return one sentence on the errors of the predicted speedups."""
     speeds = [(row["gamma"], row["speedup"]) for row in record["pairs"]]
     sizes = [(abs(speed["predicted"] / speed["measured"] - 1), gamma) for gamma, speed in speeds]
     worst, gamma = max(sizes, key=lambda pair: pair[0])
@@ -139,7 +139,7 @@ def _sentence(text: str) -> str:
 
 
 def pairs(rows: list[dict[str, Any]]) -> str:
-    """The table of one rule, at most 80 columns."""
+    """Return the table of one rule, at most 80 columns."""
     head = ["gamma", "tau\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured", "\nerror"]
     cells = [
         [
@@ -156,7 +156,7 @@ def pairs(rows: list[dict[str, Any]]) -> str:
 
 
 def wide_pairs(rows: list[dict[str, Any]]) -> str:
-    """All columns of one rule, in blocks that fit the terminal, or 80 columns where there is none."""
+    """Return all columns of one rule, in blocks that fit the terminal, or 80 columns where there is none."""
     head = [
         "gamma", "tau\npredicted", "\nmeasured", "\ndifference", "every position\nalike", "target calls\npredicted",
         "\nmeasured", "cycle, ms\npredicted", "\nmeasured", "outside\nthe models", "speedup\npredicted", "\nmeasured",

@@ -38,7 +38,7 @@ class Comparison:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Its rows: one for each length and rule, or for each chain and tree."""
+        """Return the rows of the record: one for each length and rule, or for each chain and tree."""
         if "runs" in self.record:
             return [{"rule": run["rule"], **row} for run in self.record["runs"] for row in run["pairs"]]
         return list(self.record["rows" if "rows" in self.record else "pairs"])

@@ -24,7 +24,7 @@ from real.decode.score import score
 from real.decode.text_length import check_fit
 from real.pair import Pair
 from real.studies.calibrate import Calibration, copy_bandwidth
-from real.studies.compare.record import Found, Job, Run, Turn, run_of
+from real.studies.compare.record import Job, Result, Run, Turn, run_of
 from real.studies.compare.rows import Text, acceptance, rows_of
 from real.studies.compare.settings import Settings
 
@@ -63,7 +63,7 @@ def compare(
     step: Callable[[str], None] = lambda stage: None,
     finished: Sequence[Turn] = (),
     keep: Callable[[Turn], None] = lambda turn: None,
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, Result]]:
     """Run the comparison; yield acceptance, costs, a row per rule and gamma, and gains of rules.
 
     Timing, plain decoding and every gamma and rule take turns prompt by prompt. A run that is
@@ -183,8 +183,8 @@ def take_turns(
     calibrations = _calibrations(pair, prompts, settings)
     jobs, timed = [settings.plain, *settings.jobs], {0, *settings.timed}
     order = [Job(g, rule) for g in sorted({*timed, *settings.gammas}) for rule in settings.rules]
-    # What a prompt has captured serves the next one.
-    kept = Kept(len(order))
+    # Cycles that are captured for one prompt serve the next ones.
+    captured_cycles = Kept(len(order))
     for i in range(first, len(prompts)):
         turn = Turn({}, {}, {})
         for job in order if i % 2 else reversed(order):
@@ -196,7 +196,7 @@ def take_turns(
                 clock = Clock(pair.target.device)
                 on_clock = job.gamma and pair.target.device.type == "cpu"
                 mark = clock.mark if on_clock else silent
-                decoded = _decode(pair, prompts[i], settings, job, i, MEASURE, mark, kept)
+                decoded = _decode(pair, prompts[i], settings, job, i, MEASURE, mark, captured_cycles)
                 turn.runs[job] = run_of(decoded)
                 if on_clock:
                     turn.phases[job] = {name: clock.seconds[name] for name in PHASES}
@@ -234,7 +234,7 @@ def _decode_all(
 
 
 def ends_of(pair: Pair) -> frozenset[int]:
-    """The token at which texts of a pair end, if its tokenizer has one."""
+    """Return the token at which texts of a pair end, if its tokenizer has one."""
     end = pair.tokenizer.eos_token_id
     return frozenset() if end is None else frozenset([end])
 
@@ -258,7 +258,10 @@ def _decode(
     mark: Callable[[str], None],
     kept: Kept,
 ) -> Decoded:
-    """Decode prompt i alone, with its own uniforms; `stream` is WRITE or MEASURE."""
+    """Decode prompt i alone, with its own uniforms.
+
+    `mark` is called at the end of each phase of a cycle; `kept` holds captured cycles.
+    """
     return decode(
         pair.target,
         pair.draft if job.gamma else None,

@@ -32,10 +32,10 @@ class Run(NamedTuple):
 
     @property
     def cycle(self) -> float:
-        """Median seconds of a full cycle: blocks at a text's end draft fewer tokens and are cheaper."""
+        """Return the median seconds of a full cycle: blocks at a text's end draft fewer tokens and are cheaper."""
         longest = max(self.drafted)
         cycles = zip(self.cycles, self.drafted, strict=True)
-        return float(np.median([seconds for seconds, n in cycles if n == longest]))
+        return float(np.median([seconds for seconds, drafted in cycles if drafted == longest]))
 
 
 class Turn(NamedTuple):
@@ -48,7 +48,7 @@ class Turn(NamedTuple):
 
 
 def run_of(decoded: Decoded) -> Run:
-    """The counts of a decoding."""
+    """Return the counts of a decoding."""
     blocks = decoded.blocks
     return Run(
         tokens=len(decoded.tokens),
@@ -60,14 +60,15 @@ def run_of(decoded: Decoded) -> Run:
 
 
 def turn_as_json(turn: Turn) -> dict[str, Any]:
-    """The JSON form of a turn, so that a stopped run can be carried on."""
+    """Return the JSON form of a turn, so that a stopped run can be carried on."""
+    # Each field of a turn is a list of [gamma, rule, value].
     parts = turn._asdict().items()
     return {name: [[*job, value] for job, value in jobs.items()] for name, jobs in parts}
 
 
 def turn_of(turn: dict[str, Any]) -> Turn:
-    """The turn that `turn_as_json` wrote."""
-    parts = {name: {Job(*entry[:2]): entry[2] for entry in entries} for name, entries in turn.items()}
+    """Return the turn that `turn_as_json` wrote."""
+    parts = {name: {Job(gamma, rule): value for gamma, rule, value in entries} for name, entries in turn.items()}
     runs = {job: Run(*run) for job, run in parts["runs"].items()}
     return Turn(runs, parts["phases"], parts["visits"])
 
@@ -121,17 +122,17 @@ class Row:
 
     @property
     def error_tau(self) -> float:
-        """The part of acceptance in the speedup's error: predicted over measured tau, less 1."""
+        """Return the part of acceptance in the speedup's error: predicted over measured tau, less 1."""
         return self.tau_predicted.value / self.tau_measured.value - 1
 
     @property
     def error_time(self) -> float:
-        """The part of time in the speedup's error, which acceptance does not explain."""
+        """Return the part of time in the speedup's error, which acceptance does not explain."""
         return self.speedup_predicted / self.speedup_measured.value / (1 + self.error_tau) - 1
 
     @property
     def outside(self) -> float | None:
-        """Share of a cycle spent outside the two models."""
+        """Return the share of a cycle spent outside the two models."""
         if not self.phases_s:
             return None
         inside = self.phases_s["draft"] + self.phases_s["verify"]
@@ -151,11 +152,12 @@ class Gain:
     speed_measured: Estimate
 
 
-Found = Scored | Costs | Bandwidth | Row | Gain
+# A result that `compare` yields.
+Result = Scored | Costs | Bandwidth | Row | Gain
 
 
-def as_json(result: Found) -> dict[str, Any]:
-    """The JSON form of a result of `compare`; see real/results/README.md for the schema."""
+def as_json(result: Result) -> dict[str, Any]:
+    """Return the JSON form of a result of `compare`; see real/results/README.md for the schema."""
     if isinstance(result, Scored):
         mean = {"predicted": result.mean.value, "interval": span_of(result.mean)}
         return asdict(result) | {"mean": mean}
@@ -214,6 +216,6 @@ def as_json(result: Found) -> dict[str, Any]:
 
 
 def span_of(estimate: Estimate) -> list[float] | None:
-    """The ends of an interval; None where there is no interval."""
+    """Return the ends of an interval; None where there is no interval."""
     ends = [estimate.low, estimate.high]
     return ends if np.isfinite(ends).all() else None

@@ -29,7 +29,7 @@ def prepared(
 
     Raise ValueError where it cannot run on the pair.
 
-    what: the provenance, which says from now on whether the target's chat template is applied.
+    provenance: that of the run, which says from now on whether the target's chat template is applied.
     turns: those of an earlier run of the same comparison, which are not measured again.
     """
     # Trees also need texts by which their shapes are chosen.
@@ -37,9 +37,9 @@ def prepared(
     ids = prompts.encoded(pair.tokenizer)
     if isinstance(settings, TreeSettings):
         spare, first = spare_prompts(prompts, settings)
-        others = prompts.encoded(pair.tokenizer, spare)
-        tree_measure.check_models(pair, [*ids, *others], settings)
-        return partial(measure_trees, pair, ids, others, first, settings, turns)
+        spare_ids = prompts.encoded(pair.tokenizer, spare)
+        tree_measure.check_models(pair, [*ids, *spare_ids], settings)
+        return partial(measure_trees, pair, ids, spare_ids, first, settings, turns)
     measure.check_models(pair, ids, settings)
     return partial(measure_chains, pair, ids, settings, turns)
 

@@ -17,7 +17,7 @@ CLIFF = 0.1
 
 
 def summary(acceptance: dict[str, Any]) -> str:
-    """One line on the scored texts."""
+    """Return one line on the scored texts."""
     mean, hazards = acceptance["mean"], " ".join(f"{h:.3f}" for h in acceptance["hazards"])
     rate = f"{mean['predicted']:.3f} {bracket(mean['interval'], '.3f')}".rstrip()
     return (
@@ -27,7 +27,7 @@ def summary(acceptance: dict[str, Any]) -> str:
 
 
 def bandwidth(rates: dict[str, float]) -> str:
-    """One line on how good the baseline is: a slow one inflates every speedup."""
+    """Return one line on how good the baseline is: a slow one inflates every speedup."""
     copy = f"{rates['baseline'] / rates['copy']:.0%} of what a copy moves here ({rates['copy'] / 1e9:.1f} GB/s"
     return (
         f"Plain decoding reads its weights at {rates['baseline'] / 1e9:.1f} GB/s, {copy}, read and written; small "
@@ -70,7 +70,7 @@ def verdict(record: dict[str, Any]) -> str:
 
 
 def face(record: dict[str, Any], plot: str) -> str:
-    """Markdown for a first page: speedups at some lengths, errors over all lengths, the picture.
+    """Return Markdown for a first page: speedups at some lengths, errors over all lengths, the picture.
 
     The first and the last length are shown, the fastest ones, and the one with the largest error.
     """
@@ -111,20 +111,20 @@ def is_within(value: float, interval: list[float]) -> bool:
 
 
 def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:
-    """One line: how many drafts the blocks of a gamma accept, predicted and measured."""
-    least = row["blocks_keeping_at_least"]
+    """Return one line: how many drafts the blocks of a gamma accept, predicted and measured."""
+    at_least = row["blocks_keeping_at_least"]
 
-    def shares(at_least: list[float], blocks: float) -> str:
-        """Shares of the blocks that accept exactly 0, 1, ... drafts."""
-        counts = np.array([blocks, *at_least]) - np.array([*at_least, 0])
+    def shares(counts_at_least: list[float], blocks: float) -> str:
+        """Return the shares of blocks that accept exactly 0, 1, ... drafts, from counts of at least 1, 2, ..."""
+        counts = np.array([blocks, *counts_at_least]) - np.array([*counts_at_least, 0])
         return " ".join(f"{share:.1%}" for share in counts / blocks)
 
     # Expected blocks over the scored texts.
     expected = record["acceptance"]["tokens"] / row["tau"]["predicted"]
     return (
         f"blocks of gamma {row['gamma']} that keep 0, 1, ... drafts, predicted: "
-        f"{shares(least['predicted'], expected)}; measured: "
-        f"{shares(least['measured'], row['target_calls']['measured'])}"
+        f"{shares(at_least['predicted'], expected)}; measured: "
+        f"{shares(at_least['measured'], row['target_calls']['measured'])}"
     )
 
 
@@ -158,7 +158,7 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`; the band is the interval of the predicted tau."""
+    """Return the figure of `write_plot`; the band is the interval of the predicted tau."""
     # Both panels: predictions with their band, measurements with their bars.
     rows = record["pairs"]
     gammas = [row["gamma"] for row in rows]
@@ -215,7 +215,7 @@ def hardware(provenance: dict[str, Any]) -> str:
 
 
 def bars(entries: list[dict[str, Any]]) -> Array | None:
-    """Lengths of error bars (2, n) of measured values; None where there are no intervals."""
+    """Return lengths of error bars (2, n) of measured values; None where there are no intervals."""
     if any(e["interval"] is None for e in entries):
         return None
     ends = np.array([entry["interval"] for entry in entries]).T
@@ -223,7 +223,7 @@ def bars(entries: list[dict[str, Any]]) -> Array | None:
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """Markdown table of a recorded comparison, with its models and machine and its plot."""
+    """Return the Markdown table of a recorded comparison, with its models and machine and its plot."""
     # The table.
     provenance = record["provenance"]
     lines = [
@@ -270,7 +270,7 @@ def timed(provenance: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 
 def made_by(record: dict[str, Any]) -> str:
-    """Machine, versions and command of a record, as a sentence, and why it ended early.
+    """Return machine, versions and command of a record, as a sentence, and why it ended early.
 
     A run that was killed could not write that.
     """
@@ -285,7 +285,7 @@ def made_by(record: dict[str, Any]) -> str:
 
 
 def span(entry: dict[str, Any], digits: int = 3) -> str:
-    """A measured value and its interval."""
+    """Return a measured value and its interval."""
     return f"{entry['measured']:.{digits}f} {bracket(entry['interval'], f'.{digits}f')}".rstrip()
 
 

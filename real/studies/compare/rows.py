@@ -12,7 +12,7 @@ import numpy as np
 from real.decode.blocks import Score, predict_blocks
 from real.decode.clock import PHASES
 from real.studies import intervals
-from real.studies.compare.record import Bandwidth, Found, Gain, Job, Row, Run, Scored, Turn
+from real.studies.compare.record import Bandwidth, Gain, Job, Result, Row, Run, Scored, Turn
 from real.studies.costs import Costs, costs_of
 from specsim.lengths.blocks import Renewal, text_survival
 from specsim.types import Array
@@ -47,22 +47,22 @@ class Side(NamedTuple):
 
     @property
     def blocks(self) -> Array:
-        """Target calls, measured."""
+        """Return the target calls of each prompt, measured."""
         return np.array([len(run.accepted) for run in self.runs])
 
     @property
     def tokens(self) -> Array:
-        """Tokens written, measured."""
+        """Return the tokens written after each prompt, measured."""
         return np.array([run.tokens for run in self.runs])
 
     @property
     def expected(self) -> Array:
-        """Target calls that are expected on each scored text."""
-        return np.array([float(r.blocks) for r in self.predicted])
+        """Return the target calls that are expected on each scored text."""
+        return np.array([float(renewal.blocks) for renewal in self.predicted])
 
     @property
     def cycles(self) -> Array:
-        """Median seconds of a full cycle."""
+        """Return the median seconds of a full cycle, of each prompt that was timed."""
         return np.array([run.cycle for run in self.timed])
 
 
@@ -73,7 +73,7 @@ def rows_of(
     weight_bytes: int,
     copied: float,
     counted: dict[Job, list[Run]] | None = None,
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, Result]]:
     """Yield costs, bandwidth, rows and gains of finished turns and of their prompts' texts.
 
     With `counted` the texts and the counts are those of all prompts, of which the turns are the
@@ -113,13 +113,16 @@ def rows_of(
 
 
 def acceptance(texts: list[Text], rule: ModuleType | Stepwise | Raced, gamma: int) -> Scored:
-    """Mean acceptance over positions, and the hazards in the blocks of a decoder with this gamma."""
+    """Return mean acceptance over positions, and the hazards in the blocks of a decoder with this gamma."""
     lengths = np.array([len(text.score.p) for text in texts])
-    sums = np.array([text.score.of(rule).acceptance.sum() for text in texts])
-    runs = [predict_blocks(text.score, gamma, rule, ended=text.ended) for text in texts]
-    tried = sum(r.tried for r in runs)
-    hazards = sum(r.hazards * r.tried for r in runs) / np.where(tried > 0, tried, 1)
-    return Scored(intervals.ratio(sums, lengths, most=1.0), [float(h) for h in hazards], len(texts), int(lengths.sum()))
+    acceptance_sums = np.array([text.score.of(rule).acceptance.sum() for text in texts])
+    # Expected trials of each draft of a block, and the share of them that is accepted.
+    renewals = [predict_blocks(text.score, gamma, rule, ended=text.ended) for text in texts]
+    tried = sum(renewal.tried for renewal in renewals)
+    accepted = sum(renewal.hazards * renewal.tried for renewal in renewals)
+    hazards = [float(hazard) for hazard in accepted / np.where(tried > 0, tried, 1)]
+    mean = intervals.ratio(acceptance_sums, lengths, most=1.0)
+    return Scored(mean, hazards, len(texts), int(lengths.sum()))
 
 
 def row(
@@ -146,8 +149,8 @@ def row(
     # Seconds: predicted from costs, and measured in the decodings that were timed.
     cycle, plain_step = side.costs.cycle(gamma), side.costs.cycle(0)
     cycles, steps = side.cycles, np.array([run.cycle for run in plain])
-    seconds, plain_seconds = (np.array([r.seconds for r in runs]) for runs in (side.timed, plain))
-    timed_tokens, plain_tokens = (np.array([r.tokens for r in runs]) for runs in (side.timed, plain))
+    seconds, plain_seconds = (np.array([run.seconds for run in runs]) for runs in (side.timed, plain))
+    timed_tokens, plain_tokens = (np.array([run.tokens for run in runs]) for runs in (side.timed, plain))
     timed_blocks = sum(len(run.accepted) for run in side.timed)
     return Row(
         gamma=gamma,
@@ -167,7 +170,7 @@ def row(
         cycle_s_measured=float(np.median(cycles)),
         plain_s_predicted=plain_step,
         plain_s_measured=float(np.median(steps)),
-        kept_predicted=sum(r.hazards * r.tried for r in side.predicted).tolist(),
+        kept_predicted=sum(renewal.hazards * renewal.tried for renewal in side.predicted).tolist(),
         kept_measured=[int((accepted >= n).sum()) for n in range(1, gamma + 1)],
         phases_s={name: phases[name] / timed_blocks for name in PHASES if name in phases},
     )
@@ -237,7 +240,7 @@ def over_positions(
     rule: ModuleType | Stepwise | Raced,
     gamma: int,
 ) -> float | None:
-    """tau if a block started at every position equally often, as averaging acceptance assumes.
+    """Return tau if a block started at every position equally often, as averaging acceptance assumes.
 
     None where every text is shorter than a block.
     """

@@ -58,7 +58,7 @@ def columns(record: dict[str, Any], quantity: str) -> list[list[str]]:
 
 
 def _pair(entry: dict[str, Any] | None, form: str) -> list[str]:
-    """The predicted number, and the measured one with its interval; both empty without an entry."""
+    """Return the predicted number, and the measured one with its interval; both empty without an entry."""
     if entry is None:
         return ["", ""]
     interval = report.bracket(entry["interval"], form)
@@ -75,7 +75,7 @@ def _less_one(entry: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def missed(record: dict[str, Any]) -> list[str]:
-    """The differences of measured and predicted tau, or gain, whose simultaneous interval lacks 0."""
+    """Return the differences of measured and predicted tau, or gain, whose simultaneous interval lacks 0."""
     rows = [(run["rule"], row) for run in record["runs"] for row in run["pairs"]]
     rows += [(f"gain of {row['rule']}", row) for row in record["gains"]]
     return [
@@ -86,7 +86,7 @@ def missed(record: dict[str, Any]) -> list[str]:
 
 
 def verdict(record: dict[str, Any]) -> str:
-    """Sentences on how many predictions of tau hold, within simultaneous intervals and within 95 %."""
+    """Return sentences on how many predictions of tau hold, within simultaneous intervals and within 95 %."""
     rows = [row["tau"] for run in record["runs"] for row in run["pairs"] if row["tau"]["interval"]]
     if not rows:
         return "one prompt: no intervals"
@@ -94,16 +94,16 @@ def verdict(record: dict[str, Any]) -> str:
     alone = sum(not report.is_within(tau["predicted"], tau["interval"]) for tau in rows)
     exceptions = f", all but {'; '.join(out)}" if out else ""
     return (
-        f"{number - len(out)} of {number} differences between measured and predicted (tau of each rule, and gains) "
+        f"{number - len(failed)} of {number} differences between measured and predicted (tau of each rule, and gains) "
         "hold 0 within intervals that hold all at once at 99 % (Bonferroni; 99 % each would leave out "
-        f"{0.01 * number:.2f} on average){exceptions}. {alone} of "
+        f"{0.01 * number:.2f} on average){exceptions}. {num_outside} of "
         f"{len(rows)} predictions lie outside the 95 % interval of what was measured, where "
         f"{0.05 * len(rows):.1f} would on average if they had no sampling error; they, too, come from sampled texts"
     )
 
 
 def table(record: dict[str, Any], *, wide: bool = False) -> Group:
-    """The answer for the fastest rule, a table for each rule, the gains, and the verdict."""
+    """Return the answer for the fastest rule, a table for each rule, the gains, and the verdict."""
     # Sentences on the fastest rule and on the run.
     runs = [run for run in record["runs"] if run["pairs"]]
     fastest = max(runs, key=lambda run: max(float(row["speedup"]["measured"]) for row in run["pairs"]))
@@ -138,14 +138,14 @@ def gains(record: dict[str, Any]) -> list[str]:
 
 
 def _percent(entry: dict[str, Any]) -> list[str]:
-    """Predicted and measured gain of a ratio, in percent."""
+    """Return predicted and measured gain of a ratio, in percent."""
     low_high = entry["interval"] and [100 * (end - 1) for end in entry["interval"]]
     measured = f"{100 * (entry['measured'] - 1):+.1f} {report.bracket(low_high, '+.1f')}".rstrip()
     return [f"{100 * (entry['predicted'] - 1):+.1f}", measured]
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """Markdown of a record: both tables, the verdict, models and machine, and its plot."""
+    """Return Markdown of a record: both tables, the verdict, models and machine, and its plot."""
     # A table of tau and one of speedup, then the settings.
     provenance, text = record["provenance"], []
     for name in ("tau", "speedup"):
@@ -173,10 +173,10 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`; bars of one gamma stand side by side."""
+    """Return the figure of `write_plot`; bars of one gamma stand side by side."""
     # The panel, rows, key and name of each curve.
     figure, (left, right) = pictures.figure(11, 4, 2)
-    first = record["runs"][0]["rule"]
+    first_run = record["runs"][0]
     shown = [(left, run["pairs"], "tau", run["rule"]) for run in record["runs"]]
     for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
         rows = [gain for gain in record["gains"] if gain["rule"] == rule]
@@ -193,7 +193,7 @@ def drawn(record: dict[str, Any]) -> Any:
 
     # Titles, axes and legends.
     left.set(title="tau (tokens per target call)")
-    right.set(title=f"gain over {first}")
+    right.set(title=f"gain over {first_run['rule']}")
     right.yaxis.set_major_formatter(lambda ratio, _: f"{ratio - 1:+.0%}")
     right.axhline(1, color="black", linewidth=0.8)
     # A run that was stopped may have no gains, and then no legend.

@@ -73,7 +73,7 @@ class Settings:
                 raise ValueError(f"param {word!r} is a parameter of none of the rules {', '.join(self.rules)}")
 
     def verifier(self, rule: str) -> ModuleType | Stepwise | Raced:
-        """The object that runs in the decode loop under the name of a rule.
+        """Return the object that runs in the decode loop under the name of a rule.
 
         Each time the same one.
         """
@@ -81,12 +81,12 @@ class Settings:
 
     @property
     def step_rules(self) -> list[Stepwise | Raced]:
-        """The step and coupled rules among them, for which texts are scored on whole rows."""
+        """Return the step and coupled rules among them, for which texts are scored on whole rows."""
         return [rule for rule in self._verifiers.values() if isinstance(rule, (Stepwise, Raced))]
 
     @property
     def timed(self) -> tuple[int, ...]:
-        """The lengths whose cycles are timed; those of other lengths are extrapolated."""
+        """Return the lengths whose cycles are timed; those of other lengths are extrapolated."""
         return self.gammas if self.calibrated is None else self.calibrated
 
     def count_timed(self, prompts: int) -> int:
@@ -95,17 +95,17 @@ class Settings:
 
     @property
     def jobs(self) -> list[Job]:
-        """Speculative decodings of a prompt, in order."""
+        """Return speculative decodings of a prompt, in order."""
         return [Job(*pair) for pair in itertools.product(self.gammas, self.rules)]
 
     @property
     def plain(self) -> Job:
-        """Plain decoding, in which no rule takes part."""
+        """Return plain decoding, in which no rule takes part."""
         return Job(0, self.rules[0])
 
     @property
     def intervals(self) -> int:
-        """How many intervals of measured less predicted hold at once.
+        """Return how many intervals of measured less predicted hold at once.
 
         There is one for each rule's tau, and one for each gain in tau.
         """
@@ -113,7 +113,7 @@ class Settings:
 
 
 def params_of(rule: str, words: Sequence[str]) -> dict[str, Any]:
-    """The parameters among these words that a rule has; a word without "=" is refused."""
+    """Return the parameters among these words that a rule has; a word without "=" is refused."""
     verifier = decoding_rule(rule)
     module = verifier[0] if isinstance(verifier, (Stepwise, Raced)) else verifier
     names = discover.parameters(module)

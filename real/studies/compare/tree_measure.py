@@ -67,7 +67,7 @@ def shape_ranks(
     first: int,
     step: Callable[[str], None],
 ) -> list[float]:
-    """Acceptance by rank along texts that are not reported, after prompts numbered from `first`."""
+    """Return acceptance by rank along texts that are not reported, after prompts numbered from `first`."""
     vocab = pair.target.vocab_size
     num_ranks = min(RANKS, vocab, settings.warping.top_k or vocab)
     texts = []
@@ -124,7 +124,7 @@ def write_and_score(
     entries: list[Entry],
     step: Callable[[str], None],
 ) -> list[Text]:
-    """The texts that predictions come from: one after each prompt, the same as for chains alone."""
+    """Return the texts that predictions come from: one after each prompt, the same as for chains alone."""
     walks = [entry.verifier.most for entry in entries if entry.is_tree and is_walk(entry.verifier)]
     shapes = {entry.parents for entry in entries if entry.is_tree and has_calls(entry.verifier)}
     texts = []
@@ -149,8 +149,8 @@ def take_turns(
     # Every other prompt takes the entries in the reverse order.
     calibrations = _calibrations(pair, prompts, settings, entries)
     order: list[Entry | None] = [None, *entries]
-    # What a prompt has captured serves the next one.
-    kept = Kept(len(order))
+    # Cycles that are captured for one prompt serve the next ones.
+    captured_cycles = Kept(len(order))
     for i in range(first, len(prompts)):
         turn = Turn({}, {}, {})
         for entry in order if i % 2 else reversed(order):
@@ -178,7 +178,7 @@ def take_turns(
                 stop=ends_of(pair),
                 rule=verifier,
                 mark=clock.mark if on_clock else silent,
-                kept=kept,
+                kept=captured_cycles,
             )
             turn.runs[job] = run_of(decoded)
             if on_clock:
@@ -192,12 +192,14 @@ def _calibrations(
     settings: TreeSettings,
     entries: list[Entry],
 ) -> dict[Job, Calibration]:
-    """The calibration of each entry, after a text of the length that decoding has halfway."""
-    # The text: the prompt of median length, repeated.
-    middle = sorted(prompts, key=len)[len(prompts) // 2]
-    half, longest = settings.max_tokens // 2, max(entry.nodes for entry in entries)
-    room = min(pair.target.context, pair.draft.context) - longest - 1
-    text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
+    """Return the calibration of each entry, after a text of the length that decoding has halfway."""
+    # The text: the prompt of median length, repeated until it is longer by half of the tokens that
+    # are decoded, or fills the context but for the largest tree.
+    median_prompt = sorted(prompts, key=len)[len(prompts) // 2]
+    half, most_nodes = settings.max_tokens // 2, max(entry.nodes for entry in entries)
+    room = min(pair.target.context, pair.draft.context) - most_nodes - 1
+    repeated = median_prompt * (1 + half // len(median_prompt))
+    text = repeated[: min(len(median_prompt) + half, room)]
 
     def timed(verifier: Any, lengths: Sequence[int]) -> Calibration:
         """Return a calibration of a verifier at these lengths."""
@@ -211,10 +213,9 @@ def _calibrations(
             max_tokens=max(settings.max_tokens - half, max(lengths) + 1),
         )
 
-    # Chains share one, and each tree has its own.
+    # Chains and plain decoding share one calibration, and each tree has its own.
     chains = timed(chain_rule(CHAIN), [entry.length for entry in entries if not entry.is_tree])
     calibrations = {PLAIN: chains}
     for entry in entries:
-        is_tree = entry.is_tree
-        calibrations[entry.job] = timed(entry.verifier, [entry.length]) if is_tree else chains
+        calibrations[entry.job] = timed(entry.verifier, [entry.length]) if entry.is_tree else chains
     return calibrations

@@ -20,7 +20,7 @@ def check_options(tree: list[str] | None, **options: str) -> None:
 
 
 def whole_draws(draws: str) -> int:
-    """The number of different siblings expected, from its option."""
+    """Return the number of different siblings expected, from its option."""
     try:
         return int(draws)
     except ValueError:

@@ -21,7 +21,7 @@ NONE = "not predicted"
 
 
 def table(record: dict[str, Any], *, wide: bool = False) -> Group:
-    """The fastest entries, the table, costs of passes, and a verdict on predictions.
+    """Return the fastest entries, the table, costs of passes, and a verdict on predictions.
 
     `wide` shows all columns.
     """
@@ -86,13 +86,13 @@ def _wide_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _steps(row: dict[str, Any]) -> str:
-    """t(m) of a row; empty on a GPU, where cycles are timed as a whole."""
+    """Return t(m) of a row; empty on a GPU, where cycles are timed as a whole."""
     steps = row["pass"]["plain_steps"]
     return "" if steps is None else f"{steps:.2f}"
 
 
 def faster(record: dict[str, Any]) -> str | None:
-    """One sentence: the best tree and the best chain, and which is faster if the interval shows it."""
+    """Return one sentence: the best tree and the best chain, and which is faster if the interval shows it."""
     # The two rows, and the ratio of their speeds.
     fastest, rows = record.get("fastest"), record["rows"]
     if fastest is None:
@@ -124,13 +124,13 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def missed(rows: list[dict[str, Any]]) -> list[str]:
-    """The entries whose interval of measured less predicted tau does not hold 0."""
+    """Return the entries whose interval of measured less predicted tau does not hold 0."""
     pairs = [(row, row["tau"]["difference_interval"]) for row in rows]
     return [f"{row['name']}, {row['rule']}" for row, ends in pairs if ends and not report.is_within(0, ends)]
 
 
 def verdict(rows: list[dict[str, Any]]) -> str:
-    """Sentences on how many predictions of tau hold, all at once, and which were not made."""
+    """Return sentences on how many predictions of tau hold, all at once, and which were not made."""
     # Only rows with a prediction and more than one prompt have an interval.
     number = sum(row["tau"]["difference_interval"] is not None for row in rows)
     unpredicted = sorted({row["rule"] for row in rows if row["tau"]["predicted"] is None})
@@ -150,7 +150,7 @@ def verdict(rows: list[dict[str, Any]]) -> str:
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """Markdown of a record: the table, the fastest entries, models and machine, and its plot."""
+    """Return Markdown of a record: the table, the fastest entries, models and machine, and its plot."""
     # The table.
     provenance, rows = record["provenance"], record["rows"]
     head = ["tree", "rule", "nodes", "levels", "tau predicted", "tau measured", "difference", "t(nodes + 1)",
@@ -168,7 +168,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     # Filters that are on, and the sentences of a terminal.
     warping, off = provenance["warping"], vars(Warping())
     names = [name for name in warping if name not in ("temperature", "logit_bias")]
-    filters = [f"{name} {warping[name]:g}" for name in names if warping[name] != off[name]]
+    filters = [f"{name} {warping[name]:g}" for name in names if warping[name] != defaults[name]]
     lines = [
         faster(record),
         answer.restless(rows),
@@ -198,7 +198,7 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`: a line a shape, and a colour a rule of chains and of trees."""
+    """Return the figure of `write_plot`: a line a shape, and a colour a rule of chains and of trees."""
     shapes = list(dict.fromkeys(row["name"] for row in record["rows"]))
     groups = list(dict.fromkeys((row["tree"], row["rule"]) for row in record["rows"]))
     figure, (tau_axis, speedup_axis) = pictures.figure(10, 1.6 + 0.3 * len(shapes), 2)

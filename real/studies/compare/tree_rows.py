@@ -70,12 +70,13 @@ def rows_of(
     turns: Sequence[Turn],
     plain_job: Any,
 ) -> list[TreeRow]:
-    """A row for each entry, from finished turns and the texts of the same prompts."""
-    # All intervals of differences hold at once.
+    """Return a row for each entry, from finished turns and the texts of the same prompts."""
+    # All intervals of differences hold at once. An entry is predicted on all texts or on none.
     predictions = [[predicted(entry, text) for text in texts] for entry in entries]
-    number = sum(of_texts[0] is not None for of_texts in predictions)
-    level = 1 - (1 - SIMULTANEOUS) / max(number, 1)
+    num_predicted = sum(of_texts[0] is not None for of_texts in predictions)
+    level = 1 - (1 - SIMULTANEOUS) / max(num_predicted, 1)
 
+    # A row for each entry, beside plain decoding of the same prompts.
     plain = [turn.runs[plain_job] for turn in turns]
     visits = [turn.visits[plain_job] for turn in turns]
     lengths = np.array([len(text.score.p) for text in texts])
@@ -94,7 +95,7 @@ def _row(
     visits: Any,
     level: float,
 ) -> TreeRow:
-    """The row of an entry, from its predictions by text, and its turns beside plain decoding."""
+    """Return the row of an entry, from its predictions by text, and its turns beside plain decoding."""
     # Counts and seconds of each prompt, and costs.
     runs = [turn.runs[entry.job] for turn in turns]
     tokens = np.array([run.tokens for run in runs])
@@ -150,7 +151,8 @@ def _row(
 
 
 def fastest_of(rows: Sequence[TreeRow], entries: Sequence[Entry], turns: Sequence[Turn]) -> Fastest:
-    """The fastest tree beside the fastest chain, prompt paired with prompt."""
+    """Return the fastest tree beside the fastest chain, prompt paired with prompt."""
+    # The places of both in the rows.
     tree, chain = (
         max(
             (i for i, row in enumerate(rows) if row.tree == is_tree),
@@ -185,7 +187,7 @@ def fastest_of(rows: Sequence[TreeRow], entries: Sequence[Entry], turns: Sequenc
 
 
 def as_json(row: TreeRow) -> dict[str, Any]:
-    """The JSON form of a row; see real/results/README.md for the schema."""
+    """Return the JSON form of a row; see real/results/README.md for the schema."""
     # Predictions are None where no law is known.
     tau, speed = row.tau_measured, row.speedup_measured
     predicted, predicted_span, difference = None, None, None
@@ -229,7 +231,7 @@ def as_json(row: TreeRow) -> dict[str, Any]:
 
 
 def fastest_as_json(fastest: Fastest) -> dict[str, Any]:
-    """The JSON form of the fastest entries."""
+    """Return the JSON form of the fastest entries."""
     return {
         "tree": fastest.tree,
         "chain": fastest.chain,

@@ -14,7 +14,7 @@ FLAT, DRAFT = 1.05, 0.1
 
 
 def passes(rows: list[dict[str, Any]]) -> str | None:
-    """One sentence: t(m) at every m that is used, the median of the lines with the same m."""
+    """Return one sentence: t(m) at every m that is used, the median of the lines with the same m."""
     steps_by_tokens: dict[int, list[float]] = {}
     for row in rows:
         target_pass = row["pass"]
@@ -28,7 +28,7 @@ def passes(rows: list[dict[str, Any]]) -> str | None:
 
 
 def elsewhere(rows: list[dict[str, Any]]) -> str:
-    """One sentence: the speedup with this tau where a target pass costs the same for any tokens."""
+    """Return one sentence: the speedup with this tau where a target pass costs the same for any tokens."""
     speedups = []
     for is_tree, name in ((True, "tree"), (False, "chain")):
         values = [_flat(row) for row in rows if row["tree"] == is_tree]
@@ -47,7 +47,7 @@ def _flat(row: dict[str, Any]) -> float:
 
 
 def suggested(record: dict[str, Any]) -> str | None:
-    """One sentence: the fastest shape by acceptance by rank and times, among passes that were timed."""
+    """Return one sentence: the fastest shape by acceptance by rank and times, among passes that were timed."""
     timed = [row for row in record["rows"] if row["pass"]["plain_steps"] is not None]
     ranks = record.get("shape_ranks") or record.get("acceptance", {}).get("ranks")
     if not ranks or not timed:
@@ -76,7 +76,7 @@ def suggested(record: dict[str, Any]) -> str | None:
 
 
 def shapes(record: dict[str, Any]) -> str | None:
-    """One sentence on the shapes that were chosen by acceptance by rank, if any were."""
+    """Return one sentence on the shapes that were chosen by acceptance by rank, if any were."""
     ranks = record.get("shape_ranks")
     if ranks is None:
         return None

@@ -79,12 +79,12 @@ class TreeSettings:
 
     @property
     def tree_options(self) -> list[TreeOption]:
-        """The trees as `parse_tree` reads them."""
+        """Return the trees as `parse_tree` reads them."""
         return [parse_tree(text, self.scheme) for text in self.trees]
 
     @property
     def gammas(self) -> tuple[int, ...]:
-        """Lengths of the chains."""
+        """Return lengths of the chains."""
         return self.chains or tuple(sorted({1, 2, 3, 4, *(o.nodes for o in self.tree_options)}))
 
     @property
@@ -93,7 +93,7 @@ class TreeSettings:
         return any(not option.branching for option in self.tree_options)
 
     def entries(self, ranks: Sequence[float] | None = None) -> list[Entry]:
-        """Every line of the comparison, chains first.
+        """Return every line of the comparison, chains first.
 
         Shapes that are to be chosen are single nodes until acceptance by rank is known.
         """

@@ -48,7 +48,7 @@ class Expecting:
     places: int
 
     def __call__(self, q: Array) -> Draws:
-        """The law of the number of draws for rows q (..., V)."""
+        """Return the law of the number of draws for rows q (..., V)."""
         return distinct.draws(q, self.number, self.places)
 
 
@@ -85,7 +85,7 @@ class Entry:
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """The shape; a chain is a tree of one path."""
+        """Return the shape; a chain is a tree of one path."""
         return self.verifier.parents if self.is_tree else tuple(range(-1, self.length - 1))
 
 
@@ -122,7 +122,7 @@ def parse_tree(text: str, scheme: str = "iid") -> TreeOption:
 
 
 def shaped(option: TreeOption, scheme: str, ranks: Array | None = None) -> tuple[int, ...]:
-    """Parents of the tree of an option.
+    """Return the parents of the tree that an option names.
 
     The shape of a number of nodes is the best by acceptance of each rank (K,); without that it is a
     single node.
@@ -139,14 +139,14 @@ def shaped(option: TreeOption, scheme: str, ranks: Array | None = None) -> tuple
 
 
 def mean_ranks(texts: Sequence[Text]) -> list[float]:
-    """Acceptance by rank, mean over the positions of all texts."""
+    """Return acceptance by rank, mean over the positions of all texts."""
     ranks = np.concatenate([text.ranks.mean(axis=0) for text in texts]).mean(axis=0)
     # Sampled acceptances may be a little below 0, or add up to a little more than 1.
     return [float(rate) for rate in np.maximum(ranks, 0) / max(ranks.sum(), 1)]
 
 
 def chain_entry(gamma: int, rule: str) -> Entry:
-    """A chain under a chain rule."""
+    """Return a chain under a chain rule."""
     return Entry(Job(gamma, rule), f"chain of {gamma}", rule, chain_rule(rule), gamma, gamma)
 
 
@@ -159,7 +159,7 @@ def tree_entry(
     step: str | None = None,
     draws: int | None = None,
 ) -> Entry:
-    """A tree under a tree rule.
+    """Return a tree under a tree rule.
 
     `place` keeps its randomness apart from that of others, whatever the rule.
     """
@@ -180,7 +180,7 @@ def tree_entry(
 
 
 def predicted(entry: Entry, text: Text) -> tuple[Renewal, list[float]] | None:
-    """Block starts along a text, and target calls without each sample of siblings.
+    """Return the block starts along a text, and the target calls without each sample of siblings.
 
     None where no law is known. It is known of a tokenwise walk, of traversal verification of
     siblings without replacement, and of a step rule that is lifted. A tree of one path, drawn from
@@ -207,14 +207,14 @@ def predicted(entry: Entry, text: Text) -> tuple[Renewal, list[float]] | None:
 
 
 def is_walk(verifier: TreeVerifier) -> bool:
-    """Whether the rule is a tokenwise walk whose law given the text is known."""
+    """Return whether the rule is a tokenwise walk whose law given the text is known."""
     step = tree_texts.STEPS.get(verifier.scheme)
     is_tokenwise = verifier.rule is discover.find("tree", "tokenwise")
     return is_tokenwise and step is not None and verifier.step in (None, step)
 
 
 def has_calls(verifier: TreeVerifier) -> bool:
-    """Whether the rule calls nodes with weights whose law given the text is known.
+    """Return whether the rule calls nodes with weights whose law given the text is known.
 
     Lifting recursive rejection without replacement makes traversal verification (T23); of i.i.d.
     siblings the law is known for every step rule.
@@ -235,7 +235,7 @@ def call_samples(
     seed: int,
     step: str | None = None,
 ) -> Array:
-    """P(n >= i) along a text under a rule that `has_calls`: estimates (M, T, depth)."""
+    """Return P(n >= i) along a text under a rule that `has_calls`: estimates (M, T, depth)."""
     if scheme == "iid":
         step = step or lifted.STEPS[scheme]
         return lifted_texts.lifted_samples(p, q, y, parents, step=step, seed=seed)

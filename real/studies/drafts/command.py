@@ -135,9 +135,9 @@ def drafts(
             seed=seed,
             name=name,
         )
-        done = {group["name"] for group in runs}
+        finished_names = {group["name"] for group in runs}
         for group in [first, *(synthetic(name, positions, seed) for name in SYNTHETIC)]:
-            if group.name not in done:
+            if group.name not in finished_names:
                 step(group.name)
                 runs.append(measure(group, counts, samples=samples, seed=seed))
                 run.save()

@@ -44,14 +44,14 @@ def written(
     seed: int,
     name: str,
 ) -> Rows:
-    """Laws at `rows` positions, evenly spaced along texts that the target writes after the prompts."""
+    """Return laws at `rows` positions, evenly spaced along texts that the target writes after the prompts."""
     # Both models' laws along each text.
     texts = plain_texts(pair, prompts, max_tokens=max_tokens, warping=warping, seed=seed)
     along_texts = []
     for prompt, tokens in zip(prompts, texts, strict=True):
         if tokens:
-            both = laws(pair.target, pair.draft, prompt, tokens, warping)
-            along_texts.append([np.asarray(law.double().cpu()) for law in both])
+            both_laws = laws(pair.target, pair.draft, prompt, tokens, warping)
+            along_texts.append([np.asarray(law.double().cpu()) for law in both_laws])
     p, q = (np.concatenate(parts) for parts in zip(*along_texts, strict=True))
 
     # Laws are normalised again: float32 rows do not add up to 1 in float64.
@@ -60,7 +60,7 @@ def written(
 
 
 def synthetic(name: str, rows: int, seed: int) -> Rows:
-    """Softmax laws whose logits are normal; the draft's are the target's with normal noise."""
+    """Return softmax laws whose logits are normal; the draft's are the target's with normal noise."""
     vocab, shared, noise = SYNTHETIC[name]
     rng = np.random.default_rng(seed)
     logits = shared * rng.standard_normal((rows, vocab))
@@ -70,7 +70,7 @@ def synthetic(name: str, rows: int, seed: int) -> Rows:
 
 
 def measure(rows: Rows, num_drafts: Sequence[int], *, samples: int, seed: int) -> dict[str, Any]:
-    """One group of a record: every rule's acceptance, the optima, and how many drafts are distinct."""
+    """Return one group of a record: every rule's acceptance, the optima, and how many drafts are distinct."""
     points = acceptance_curves(rows.p, rows.q, num_drafts=num_drafts, samples=samples, seed=seed)
     return {
         "name": rows.name, "positions": len(rows.p), "vocab": rows.p.shape[-1],
@@ -80,12 +80,15 @@ def measure(rows: Rows, num_drafts: Sequence[int], *, samples: int, seed: int) -
 
 
 def numbers(q: Array, num_drafts: int) -> dict[str, Any]:
-    """How many distinct tokens `distinct` draws: the exact mean and law of their number, over rows."""
+    """Return how many distinct tokens `distinct` draws: the exact mean and law of their number, over rows."""
     law = distinct.draws(q, num_drafts, DRAWS)
     shares = distinct.distinct_law(q, law).mean(axis=0)
+    # The largest number that is drawn with more than next to no probability.
+    largest = int(np.max(np.flatnonzero(shares > NEVER)))
+    mean_draws = law.least + law.extra
     return {
         "num_drafts": num_drafts,
         "expected": float(np.mean(distinct.expected_distinct(q, law))),
-        "frequencies": shares[: np.max(np.flatnonzero(shares > NEVER)) + 1].tolist(),
-        "draws_median_most": [float(np.median(law.least + law.extra)), float(np.max(law.least + law.extra))],
+        "frequencies": shares[: largest + 1].tolist(),
+        "draws_median_most": [float(np.median(mean_draws)), float(np.max(mean_draws))],
     }

@@ -29,7 +29,7 @@ COMPARED = (2, 4, 8)
 
 
 def point(group: dict[str, Any], rule: str, scheme: str, num_drafts: int) -> dict[str, Any] | None:
-    """The entry of a rule (or an optimum) at one number of drafts, if it was computed."""
+    """Return the entry of a rule (or an optimum) at one number of drafts, if it was computed."""
     key = (rule, scheme, num_drafts)
     return next((c for c in group["rows"] if (c["rule"], c["scheme"], c["num_drafts"]) == key), None)
 
@@ -43,8 +43,8 @@ def _cell(entry: dict[str, Any] | None) -> str:
 
 
 def numbers(group: dict[str, Any], num_drafts: int) -> str:
-    """Mean and central 90 % of the number of distinct drafts, and the median number of draws."""
-    entry = next(n for n in group["distinct"] if n["num_drafts"] == num_drafts)
+    """Return the mean and central 90 % of the number of distinct drafts, and the median number of draws."""
+    entry = next(entry for entry in group["distinct"] if entry["num_drafts"] == num_drafts)
     cumulative = np.cumsum(entry["frequencies"])
     low, high = (int(np.searchsorted(cumulative, level)) for level in (0.05, 0.95))
     median_draws, _ = entry["draws_median_most"]
@@ -52,7 +52,7 @@ def numbers(group: dict[str, Any], num_drafts: int) -> str:
 
 
 def lines(record: dict[str, Any]) -> list[list[str]]:
-    """Cells of the comparison at equal expected numbers of drafts: a line a group and number."""
+    """Return cells of the comparison at equal expected numbers of drafts: a line a group and number."""
     return [
         [group["name"], str(k), *(_cell(point(group, *key, k)) for key in COLUMNS.values()), numbers(group, k)]
         for group in record["runs"]
@@ -65,7 +65,7 @@ HEAD = ["rows", "drafts", *COLUMNS, "tokens of `distinct`: mean [90 %]; median d
 
 
 def table(record: dict[str, Any]) -> Group:
-    """The comparison for a terminal: a table a group of rows, with a column a number of drafts."""
+    """Return the comparison for a terminal: a table a group of rows, with a column a number of drafts."""
     parts: list[str | None] = ["Acceptance at equal expected numbers of distinct drafts."]
     for group in record["runs"]:
         counts = [k for k in COMPARED if point(group, "optimal", "distinct", k)]
@@ -103,7 +103,7 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`; bars are the recorded errors."""
+    """Return the figure of `write_plot`; bars are the recorded errors."""
     # A panel with all rules on the first group, and one for each group.
     figure, (left, *gap_axes) = pictures.figure(10, 6.2, 2, 1 + len(record["runs"]) // 2)
     first = record["runs"][0]

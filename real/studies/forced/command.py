@@ -29,7 +29,7 @@ EXAMPLES = (
 
 
 def _shapes() -> Iterable[str]:
-    """Names of shapes, for completion; imported here, since they load torch."""
+    """Return names of shapes, for completion; imported here, since they load torch."""
     from real.models.shapes import SHAPES
 
     return SHAPES

@@ -49,7 +49,7 @@ class Forced(NamedTuple):
         return tokenwise.prepare(p, q)
 
     def uniforms(self, gamma: int) -> int:
-        """One uniform more than tokenwise has: the last decides how many drafts are accepted."""
+        """Return tokenwise's number of uniforms and one more: the last decides how many drafts are accepted."""
         return tokenwise.uniforms(gamma) + 1
 
     def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
@@ -57,21 +57,23 @@ class Forced(NamedTuple):
         _, token = tokenwise.verify(plan, drafts, u[..., :-1])
         # A sum over no drafts: zeros of the right shape, type and device.
         xp, num_accepted = array_namespace(u), drafts[..., :0].sum(-1)
-        # Survivals are plain numbers, since a CUDA graph may capture this.
+        # Add 1 for each i with u < P(n >= i). Survivals are plain numbers, since a CUDA graph may
+        # capture this.
+        last_uniform = u[..., -1]
         for survival in np.cumprod(self.alpha[: drafts.shape[-1]]).tolist():
-            num_accepted = num_accepted + xp.astype(u[..., -1] < survival, num_accepted.dtype)
+            num_accepted = num_accepted + xp.astype(last_uniform < survival, num_accepted.dtype)
         return num_accepted, token
 
 
 def even(sequence: int) -> Uniforms:
-    """Uniforms whose last number runs evenly through [0, 1), block by block.
+    """Return uniforms whose last number runs evenly through [0, 1), block by block.
 
     So the measured tau comes near its law within few blocks.
     """
     block_number, random_uniforms = itertools.count(1), keyed(0, sequence)
 
     def draw(position: int, size: int) -> Tensor:
-        """Uniforms of a block: random ones, and the next point of the even sequence."""
+        """Return uniforms of a block: random ones, and the next point of the even sequence."""
         u = random_uniforms(position, size)
         u[-1] = (next(block_number) * _GOLDEN + sequence * _GOLDEN**2) % 1
         return u
@@ -94,17 +96,17 @@ class Timing:
 
     @property
     def speedup_predicted(self) -> float:
-        """tau over the cost of a cycle in plain steps."""
+        """Return the predicted speedup: tau over the cost of a cycle in plain steps."""
         return self.tau_predicted * self.plain_s_predicted / self.cycle_s_predicted
 
     @property
     def speedup_measured(self) -> float:
-        """Tokens a second over those of plain decoding, run in turn; medians of the turns."""
+        """Return the measured speedup: tokens a second over those of plain decoding, run in turn; medians of turns."""
         return self.tau_measured * self.plain_s_measured / self.cycle_s_measured
 
     @property
     def error(self) -> float:
-        """Predicted over measured speedup, less 1."""
+        """Return the error of the prediction: predicted over measured speedup, less 1."""
         return self.speedup_predicted / self.speedup_measured - 1
 
 

@@ -25,7 +25,7 @@ HEAD = ["gamma", "tau", "cycle, ms\npredicted", "\nmeasured", "speedup\npredicte
 
 
 def as_json(timing: Timing) -> dict[str, Any]:
-    """The JSON form of a row; see real/results/README.md for the schema."""
+    """Return the JSON form of a row; see real/results/README.md for the schema."""
     return asdict(timing) | {
         "speedup": {
             "predicted": timing.speedup_predicted,
@@ -36,7 +36,7 @@ def as_json(timing: Timing) -> dict[str, Any]:
 
 
 def summary(record: dict[str, Any]) -> str:
-    """Median errors over all settings."""
+    """Return words on the median errors over all settings."""
     speeds = [(r["gamma"], r["speedup"]) for run in record["runs"] for r in run["rows"]]
     return errors(speeds, record["provenance"]["calibrated"])
 
@@ -47,7 +47,7 @@ def _name(run: dict[str, Any]) -> str:
 
 
 def table(record: dict[str, Any]) -> Group:
-    """Predicted beside measured speedup: a table for each setting, with a line for each gamma."""
+    """Return predicted beside measured speedup: a table for each setting, with a line for each gamma."""
     runs = [run for run in record["runs"] if run["rows"]]
     return shown(
         f"Forced acceptance: {summary(record)}.",
@@ -71,7 +71,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """Markdown table of a record: predicted and measured speedup of each setting, by gamma."""
+    """Return the Markdown table of a record: predicted and measured speedup of each setting, by gamma."""
     # Three columns for each setting, a line for each gamma.
     runs, provenance = [run for run in record["runs"] if run["rows"]], record["provenance"]
     if not runs:
@@ -87,6 +87,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         lines.append(start + " | ".join(cells) + " |")
 
     # The models, and where the plot is.
+    calibrated = ", ".join(map(str, provenance["calibrated"]))
     lines += [
         "",
         f"Random weights shaped {target_name(provenance)} (target) and {provenance['draft']} (draft), every draft "
@@ -100,12 +101,12 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
-    """PNG of speedup against gamma: predictions as lines, measurements as dots."""
+    """Write a PNG of speedup against gamma: predictions as lines, measurements as dots."""
     write_bytes(path, pictures.as_png(drawn(record)))
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`."""
+    """Return the figure of `write_plot`."""
     figure, (axis,) = pictures.figure(7, 3.8)
     for i, run in enumerate(record["runs"]):
         gammas = [r["gamma"] for r in run["rows"]]

@@ -123,7 +123,7 @@ def along(
     warping: Warping,
     seed: int,
 ) -> dict[str, Array]:
-    """Both models' laws along texts that the target writes after the prompts.
+    """Return both models' laws along texts that the target writes after the prompts.
 
     The keys are those of the file: p and q (n, V), tokens (n,), and the lengths of the texts.
     """
@@ -132,6 +132,7 @@ def along(
     from real.decode.score import laws
     from real.studies.plain import plain_texts
 
+    # The texts, and for each of them that is not empty its laws and tokens.
     texts = plain_texts(pair, prompts, max_tokens=max_tokens, warping=warping, seed=seed)
     p: list[Array] = []
     q: list[Array] = []
@@ -141,8 +142,8 @@ def along(
         if not text:
             continue
         # Laws are normalised in float64, then rounded.
-        both = laws(pair.target, pair.draft, prompt, text, warping)
-        for rounded_laws, tensor in zip((p, q), both, strict=True):
+        both_laws = laws(pair.target, pair.draft, prompt, text, warping)
+        for rounded_laws, tensor in zip((p, q), both_laws, strict=True):
             law = np.asarray(tensor.double().cpu())
             rounded_laws.append((law / law.sum(axis=-1, keepdims=True)).astype(np.float32))
         tokens.extend(text)

@@ -103,8 +103,8 @@ def trees(
 
         # Toy models are counted and recorded from texts of the bundled pair.
         run.record["runs"] = runs
-        done = {entry["name"] for entry in runs}
-        step = run.stages((2 - len(done)) * steps(sizes))
+        finished_names = {entry["name"] for entry in runs}
+        step = run.stages((2 - len(finished_names)) * steps(sizes))
         writers = (pair, load(TINY / "draft", TINY / "draft"))
         texts = [_text(writer, prompts[:count], max_tokens, seed) for writer in writers]
         ids = [list(pair.tokenizer(prompt)["input_ids"]) for prompt in prompts[:recorded]]
@@ -129,7 +129,7 @@ def trees(
 
         # Every rule and topology at every budget, on each of them.
         for models, sentence in zip(toys, sentences, strict=True):
-            if models.name in done:
+            if models.name in finished_names:
                 continue
             entry: dict[str, Any] = {"name": models.name, "what": sentence, "rows": []}
             runs.append(entry)

@@ -44,12 +44,12 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The rule, with the step rule that it runs."""
+        """Return the rule, with the step rule that it runs."""
         return self.rule if self.step is None else f"{self.rule}, {self.step}"
 
     @property
     def lossless(self) -> bool:
-        """Whether the rule is lossless, by exact enumeration on small trees."""
+        """Return whether the rule is lossless, by exact enumeration on small trees."""
         return guarantee(self.rule, scheme=self.scheme, family="tree", step=self.step).lossless
 
 
@@ -77,7 +77,7 @@ def _chains(budget: int, ranks: Array) -> list[Shape]:
 
 
 def _paths(budget: int, ranks: Array) -> list[Shape]:
-    """Two, three or four paths, the nodes divided evenly and rounded down or up."""
+    """Return two, three or four paths, the nodes divided evenly and rounded down or up."""
     return [Shape(f"{k} paths of {n}", paths(k, n)) for k in (2, 3, 4) for n in {budget // k, budget // k + 1} if n > 1]
 
 
@@ -107,7 +107,7 @@ def _distinct(budget: int, ranks: Array) -> list[Shape]:
 
 
 def _beams(budget: int, ranks: Array) -> list[Shape]:
-    """Beams two, four or eight wide, at least two deep."""
+    """Return beams two, four or eight wide, at least two deep."""
     return [
         Shape(f"{width} wide, {budget // width} deep", (width, budget // width))
         for width in (2, 4, 8)
@@ -116,7 +116,7 @@ def _beams(budget: int, ranks: Array) -> list[Shape]:
 
 
 def sequoia(budget: int, ranks: Array) -> list[Shape]:
-    """Sequoia's tree for the acceptance by rank, and for one with fewer rejections."""
+    """Return Sequoia's tree for the acceptance by rank, and for one with fewer rejections."""
     shapes = []
     for kappa in (1.0, DEEPER):
         # Rejections of the first rank are multiplied by kappa, and so is acceptance of the others.

@@ -43,14 +43,14 @@ class Models(NamedTuple):
     positions: int = 0
 
     def starts(self, sequences: int) -> list[int] | None:
-        """The start of each text; None for the models' own start."""
+        """Return the start of each text; None for the models' own start."""
         if not self.positions:
             return None
         return [i * self.positions // sequences for i in range(sequences)]
 
 
 def trigrams(written: str, drafted: str, symbols: int) -> Models:
-    """Character trigrams of the target's texts and of the draft's.
+    """Return character trigrams of the target's texts and of the draft's.
 
     Rare characters are one symbol.
     """
@@ -62,7 +62,7 @@ def trigrams(written: str, drafted: str, symbols: int) -> Models:
 
 
 def recited(rows: Rows) -> Models:
-    """Recorded rows as models, without the tokens to which both give the probability 0.
+    """Return recorded rows as models, without the tokens to which both give the probability 0.
 
     The tokens that are left are numbered anew in each row.
     """
@@ -74,7 +74,7 @@ def recited(rows: Rows) -> Models:
 
 
 def steps(budgets: Sequence[int]) -> int:
-    """How many rows `measure` yields."""
+    """Return how many rows `measure` yields."""
     return len(budgets) * (len(KINDS) + 1 + len(GROWN))
 
 

@@ -35,25 +35,31 @@ PLOTTED = {
 
 
 def row_of(run: dict[str, Any], topology: str, rule: str, budget: int) -> dict[str, Any] | None:
-    """The row of a topology, rule and budget in a group; None if it was not measured."""
+    """Return the row of a topology, rule and budget in a group; None if it was not measured."""
     key = (topology, rule, budget)
     matches = (row for row in run["rows"] if (row["topology"], row["rule"], row["budget"]) == key)
     return next(matches, None)
 
 
 def budgets(record: dict[str, Any]) -> list[int]:
-    """The budgets of a record, in order."""
+    """Return the budgets of a record, in order."""
     return sorted({row["budget"] for run in record["runs"] for row in run["rows"]})
 
 
 def leading(run: dict[str, Any], budget: int) -> list[dict[str, Any]]:
-    """The row with the largest tau, and the rows whose interval meets its interval.
+    """Return the row with the largest tau, and the rows whose interval meets its interval.
 
     Trees that no draft can know are left out.
     """
     rows = [row for row in run["rows"] if row["budget"] == budget and row["topology"] != ORACLE]
     best = max(rows, key=lambda row: float(row["tau"]))
-    return [row for row in rows if _interval(row)[1] >= _interval(best)[0]]
+    best_low, _ = _interval(best)
+    rows_that_meet_it = []
+    for row in rows:
+        _, high = _interval(row)
+        if high >= best_low:
+            rows_that_meet_it.append(row)
+    return rows_that_meet_it
 
 
 def _interval(row: dict[str, Any]) -> list[float]:
@@ -62,7 +68,7 @@ def _interval(row: dict[str, Any]) -> list[float]:
 
 
 def _cell(run: dict[str, Any], row: dict[str, Any] | None) -> str:
-    """tau of a row, bold if it leads, with the shape that was chosen; empty without a row.
+    """Return tau of a row, bold if it leads, with the shape that was chosen; empty without a row.
 
     A tree that leaves much of the budget unused has its nodes beside the shape:
     "**2.415 ±0.012** (1^3; 14.2 nodes)".
@@ -109,12 +115,13 @@ def _bound_cell(run: dict[str, Any], topology: str, budget: int) -> str:
 
 
 def lines(record: dict[str, Any]) -> list[list[str]]:
-    """Cells of the table: for each kind of trees a line a rule, then the bound on all rules."""
-    table_lines, order = [], record["runs"][0]["rows"]
+    """Return the cells of the table: for each kind of trees a line a rule, then the bound on all rules."""
+    # All runs have the rules of the first one, in its order.
+    table_lines, first_run = [], record["runs"][0]
     columns = [(run, n) for run in record["runs"] for n in budgets(record)]
-    for topology in dict.fromkeys(row["topology"] for row in order):
+    for topology in dict.fromkeys(row["topology"] for row in first_run["rows"]):
         # A line for each rule.
-        rows = [row for row in order if row["topology"] == topology]
+        rows = [row for row in first_run["rows"] if row["topology"] == topology]
         for rule, lossless in dict.fromkeys((row["rule"], row["lossless"]) for row in rows):
             cells = [_cell(run, row_of(run, topology, rule, n)) for run, n in columns]
             name = _quoted(NAMES.get((topology, rule), rule))
@@ -133,29 +140,31 @@ def _quoted(name: str) -> str:
 
 
 def head(record: dict[str, Any]) -> list[str]:
-    """Names of the columns."""
+    """Return the names of the columns."""
     sizes = budgets(record)
     columns = [f"{run['name']}: {n} nodes" for run in record["runs"] for n in sizes]
     return ["trees", "rule", "lossless", *columns]
 
 
 def table(record: dict[str, Any]) -> Group:
-    """The comparison for a terminal: tables of a few budgets each, for each pair of models."""
+    """Return the comparison for a terminal: tables of a few budgets each, for each pair of models."""
     sizes = budgets(record)
     parts: list[str | None] = ["Tau at equal node budgets. ± is a 99 % interval over texts; shapes stand below."]
     for i, run in enumerate(record["runs"]):
         for first in range(0, len(sizes), SHOWN):
             head = ["trees,\nrule", *(f"{n} nodes" for n in sizes[first : first + SHOWN])]
-            # Cells of these models and budgets; the first three name the line.
-            start = 3 + i * len(sizes)
+            # Three cells name a line; after them come those of these models and budgets.
+            start = i * len(sizes)
             columns = slice(start + first, start + min(first + SHOWN, len(sizes)))
-            rows = [[_label(*row[:3]), *map(_stacked, row[columns])] for row in lines(record)]
+            rows = []
+            for topology, rule, lossless, *cells in lines(record):
+                rows.append([_label(topology, rule, lossless), *map(_stacked, cells[columns])])
             parts.append(f"\n{run['name']}\n" + aligned([head, *rows]))
     return shown(*parts)
 
 
 def _label(topology: str, rule: str, lossless: str) -> str:
-    """Topology, then the rule and whether it is lossy, on lines of their own."""
+    """Return topology, then the rule and whether it is lossy, on lines of their own."""
     name = rule.replace("`", "").replace("*", "")
     return f"{topology}\n  {name}" + ("\n  (lossy)" if lossless == "no" else "")
 
@@ -167,7 +176,7 @@ def _stacked(cell: str) -> str:
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
-    """Markdown of a record: the comparison, the models that it was computed on, and its plot."""
+    """Return Markdown of a record: the comparison, the models that it was computed on, and its plot."""
     # The table, then a paragraph that explains it.
     provenance, names = record["provenance"], head(record)
     text = ["| " + " | ".join(names) + " |", "| --- " * len(names) + "|"]
@@ -196,7 +205,7 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`; each line is named at its end."""
+    """Return the figure of `write_plot`; each line is named at its end."""
     figure, axes = pictures.figure(10, 3.8, len(record["runs"]))
     sizes = budgets(record)
     for axis, run in zip(axes, record["runs"], strict=True):
