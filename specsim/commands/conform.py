@@ -145,22 +145,22 @@ def _print_check(options: Conform, path: Path) -> None:
     try:
         with aside():
             module = registry.find(_source(options))
-            held = certificate.check(path, module, before, subject=options.subject, properties=options.only or ())
+            covered = certificate.check(path, module, before, subject=options.subject, properties=options.only or ())
     except certificate.NotHeld as reason:
         typer.echo(f"{options.source}: {reason}", err=True)
         raise typer.Exit(reason.status) from None
     if options.as_json:
-        answer = {"subject": options.source, "certificate": str(path), "holds": True, **held._asdict()}
+        answer = {"subject": options.source, "certificate": str(path), "holds": True, **covered._asdict()}
         typer.echo(json_answer("specsim/conform-check", answer, indent=None))
         return
     _say(f"{options.source}: what {path} certifies is what is installed", options)
-    for name, words in zip(held.subjects, held.outcomes, strict=True):
+    for name, words in zip(covered.subjects, covered.outcomes, strict=True):
         _say(f"{name}: {words}", options)
-    _say(f"hashed: {certificate.listed(held.sources)}, and nothing else", options)
-    _say(certificate.unknown_in(held), options)
-    if held.versions:
-        _say(f"by their versions alone: {', '.join(' '.join(pair) for pair in held.versions.items())}", options)
-    _say(f"judged: {', '.join(held.judged)}, and nothing else", options)
+    _say(f"hashed: {certificate.listed(covered.sources)}, and nothing else", options)
+    _say(certificate.unknown_in(covered), options)
+    if covered.versions:
+        _say(f"by their versions alone: {', '.join(' '.join(pair) for pair in covered.versions.items())}", options)
+    _say(f"judged: {', '.join(covered.judged)}, and nothing else", options)
 
 
 def _reports(options: Conform) -> tuple[Any, list[Any]]:
@@ -182,15 +182,19 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
             subjects = registry.subjects_or_reason(module)
         if options.subject is not None and not isinstance(subjects, str):
             subjects = [registry.one_of(subjects, options.subject)]
+        # A certificate holds the code as it was before it was judged. `subjects` is a reason, in words, if the
+        # file cannot be judged.
         draft = None
         if options.certificate is not None and not isinstance(subjects, str):
             draft = certificate.drafted(module, subjects, before)
         reports = _judge_subjects(options, module, subjects)
         if options.certificate is not None and draft is not None:
-            held = certificate.write(options.certificate, draft, reports, options.false_alarm)
-            about = certificate.purpose(held, passed=all(judged.status == 0 for judged in reports))
+            written = certificate.write(options.certificate, draft, reports, options.false_alarm)
+            about = certificate.purpose(written, passed=all(judged.status == 0 for judged in reports))
             _say(f"{options.certificate} {about}: {report.short(reports)}", options)
-            _say(certificate.unknown_in(held), options)
+            _say(certificate.unknown_in(written), options)
+
+    # Files for CI.
     if options.junit is not None:
         write_bytes(options.junit, ci.as_junit(reports).encode())
     if options.badge is not None:
@@ -241,6 +245,8 @@ def _judge_subjects(options: Conform, module: Any, subjects: Any) -> list[Any]:
         unavailable = registry.unavailable(module, subjects)
         _say(report.text(unavailable), options)
         return [unavailable]
+
+    # Names of subjects that have begun, and what was shown of the current one's properties.
     begun, shown = set[str](), dict[str, str]()
 
     def begin(subject: Any, seconds: float) -> None:

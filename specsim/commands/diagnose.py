@@ -43,6 +43,8 @@ def diagnose(options: Diagnose) -> None:
         from specsim.base import check, limits
 
         check.integer(options.gamma, "gamma", 1, limits.MAX_GAMMA)
+
+    # Two runs with speculation are compared with each other; else speculation with plain decoding.
     if not off:
         typer.echo(two_runs.compared(files, on, options, form))
         return
@@ -66,8 +68,8 @@ def sentence(diagnosis: Diagnosis) -> str:
         smallest_batch, _ = diagnosis.by_batch[0]
         at = f" at batch {shown(smallest_batch)}"
     if diagnosis.doubts:
-        return f"Not plausible ({_times(diagnosis.speedup)} as measured{at}): {'; '.join(diagnosis.doubts)}."
-    opening = f"{VERDICTS[diagnosis.verdict]} ({_times(diagnosis.speedup)} as measured{at})"
+        return f"Not plausible ({_times(diagnosis.speedup)} as measured{at_batch}): {'; '.join(diagnosis.doubts)}."
+    opening = f"{VERDICTS[diagnosis.verdict]} ({_times(diagnosis.speedup)} as measured{at_batch})"
     if diagnosis.cycle is None or diagnosis.tau is None or diagnosis.certain is None:
         return f"{opening}; why is not in these logs: they do not say {' nor '.join(diagnosis.missing)}."
     # The cycle, and whether acceptance is the cause.

@@ -81,6 +81,7 @@ def log(options: Log) -> None:
     from specsim.report.forms import page
     from specsim.speed.runs import timed_notes
 
+    # Refuse wrong options, and read the log; another log beside it is compared with it.
     form = form_of(options)
     if options.out is not None:
         check_writable(options.out, ".csv")
@@ -90,8 +91,8 @@ def log(options: Log) -> None:
     if options.against is not None:
         if options.out is not None:
             raise ValueError("--out is of one log; give it without --against")
-        others = _runs(options.against, options.drafted_share)
-        typer.echo(log_against.compared(runs, others, options.gamma, options.level, form))
+        other_runs = _runs(options.against, options.drafted_share)
+        typer.echo(log_against.compared(runs, other_runs, options.gamma, options.level, form))
         return
     # Acceptance of every run; the first one's hazards go to the file.
     runs = [counted_run(run, options.gamma) for run in runs]

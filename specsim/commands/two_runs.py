@@ -42,9 +42,9 @@ def sentence(comparison: RunComparison) -> str:
     """Return a sentence that says how fast the new run is, and which of the two factors is the cause."""
     from specsim.logs.record import shown
 
-    at = "" if comparison.new.batch == 1 else f" at batch {shown(comparison.new.batch)}"
+    at_batch = "" if comparison.new.batch == 1 else f" at batch {shown(comparison.new.batch)}"
     times = "as fast" if is_tie(comparison.speedup.value) else f"{comparison.speedup.value:.3f}x as fast"
-    opening = f"{comparison.new.source} is {times} as {comparison.old.source}{at}"
+    opening = f"{comparison.new.source} is {times} as {comparison.old.source}{at_batch}"
     if comparison.doubt:
         opening += f", which is not plausible ({comparison.doubt})"
     if comparison.acceptance is None or comparison.cycle is None:

@@ -62,14 +62,14 @@ def answer(problem: Problem) -> Answer:
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     ranks, level_steps = problem.drafts.ranks, problem.costs.level_steps
 
-    # The best chain at each point, and every block length at the first point.
+    # The best chain at each point, and the speedup of every block length at the first point.
     points = tuple(_with_hidden_overhead(problem, point) for point in _best_chains(problem))
     first = points[0]
     curve = tuple(
         _with_hidden_overhead(problem, predict_at(latency, acceptance, gamma, first, search.level))
         for gamma in range(acceptance.most(search.max_gamma) + 1)
     )
-    # If no block length helps, the sentence speaks of the one that comes closest.
+    # If no block length helps, the sentence speaks of the length that comes closest.
     best_chain = max(curve[1:], key=lambda prediction: prediction.speedup.value)
 
     # The best tree at each point.
@@ -90,6 +90,7 @@ def answer(problem: Problem) -> Answer:
     )
     boundaries, between = _boundaries(problem)
 
+    # The sentence, and notes.
     best_speedup = trees[0].speedup if trees else first.speedup
     helps = _helps(best_speedup, doubts)
     unknown = problem.costs.unknown
@@ -208,8 +209,8 @@ def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
 
 def _drafted_at_the_longest(problem: Problem, drafted: DraftedCalls, points: Sequence[Prediction]) -> DraftedCalls:
     """Return the target calls that have a draft with the acceptance at the longest context, which `far_plan` is of."""
-    at = max(points, key=lambda point: point.context)
-    return drafted._replace(acceptance=problem.drafted_at(at.batch, at.context))
+    point = max(points, key=lambda point: point.context)
+    return drafted._replace(acceptance=problem.drafted_at(point.batch, point.context))
 
 
 def _assumptions(problem: Problem, first: Prediction, trees: Sequence[Tree]) -> tuple[str, ...]:
@@ -282,11 +283,16 @@ def _facts(
     tree_speedup, nodes = "", 0
     if tree is not None:
         tree_speedup, nodes = span(tree.speedup), len(tree.parents)
-    # Points at which neither a chain nor a tree helps.
-    off = sum(point.gamma == 0 and not (trees and trees[i].parents) for i, point in enumerate(points))
+
+    # How many points are such that neither a chain nor a tree helps.
+    has_tree = [bool(trees) and bool(trees[i].parents) for i in range(len(points))]
+    num_off = sum(1 for point, tree_helps in zip(points, has_tree, strict=True) if not (point.gamma or tree_helps))
+
+    # The doubt that harms most comes first.
     worst = None
     if helps != "no":
-        worst = (doubts[0].assumption, doubts[0].failing, doubts[0].speedup)
+        worst_doubt = doubts[0]
+        worst = (worst_doubt.assumption, worst_doubt.failing, worst_doubt.speedup)
     return Facts(
         helps=helps,
         gamma=best_chain.gamma,
@@ -299,5 +305,5 @@ def _facts(
         even=break_even,
         worst=worst,
         points=len(points),
-        off=off,
+        off=num_off,
     )

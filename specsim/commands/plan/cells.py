@@ -107,17 +107,19 @@ def by_batch(
     # Speed of every length at every batch and context, as a fraction of the best length's.
     tau = taus(acceptance, max_gamma)
     times = costs(latency, np.arange(len(tau)), range(1, max_batch + 1), list(contexts))
-    speed = tau[:, None, None] / (times.block + times.rest)  # (G, B, S)
+    # Axes: length, batch, context.
+    speed = tau[:, None, None] / (times.block + times.rest)
     share = speed / speed.max(axis=0)
     best = share.min(axis=2).argmax(axis=0)
 
-    # Where the choice loses most.
-    lost = 1 - share[best, np.arange(max_batch)]  # (B, S)
-    worst = np.unravel_index(int(lost.argmax()), lost.shape)
+    # The loss of the choice at each batch and context, and where it is largest.
+    lost = 1 - share[best, np.arange(max_batch)]
+    worst_batch, worst_context = np.unravel_index(int(lost.argmax()), lost.shape)
+    largest_loss = float(lost[worst_batch, worst_context])
 
     # Neighbouring batches with the same length become one range.
     schedule = []
     for gamma, group in groupby(range(1, max_batch + 1), key=lambda batch: int(best[batch - 1])):
         members = list(group)
         schedule.append((members[0], members[-1], gamma))
-    return ByBatch(schedule, float(lost[worst]), int(worst[0]) + 1, int(contexts[int(worst[1])]))
+    return ByBatch(schedule, largest_loss, int(worst_batch) + 1, int(contexts[int(worst_context)]))

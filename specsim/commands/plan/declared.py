@@ -31,9 +31,9 @@ def _refuse_on_a_device(options: PlanOptions, source: str) -> None:
 
 def compared_costs(options: PlanOptions, record: Comparison, batches: Sequence[int]) -> Costs:
     """Return the costs of a comparison."""
-    named = [f"--{name.replace('_', '-')}" for name in OF_COSTS if is_given(options, name)]
-    if named:
-        raise ValueError(f"--comparison has costs of its own; leave out {', '.join(named)}")
+    refused = [f"--{name.replace('_', '-')}" for name in OF_COSTS if is_given(options, name)]
+    if refused:
+        raise ValueError(f"--comparison has costs of its own; leave out {', '.join(refused)}")
     _refuse_on_a_device(options, "--comparison")
     if tuple(batches) != (1,):
         raise ValueError(f"--comparison has the costs of one text at a time; leave out --batch, got {_listed(batches)}")

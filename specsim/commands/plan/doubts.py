@@ -105,17 +105,17 @@ def far_plan(drafted: DraftedCalls, points: Sequence[Prediction]) -> FarPlan | N
     longest = max(point.context for point in points)
     if longest == min(point.context for point in points):
         return None
-    at = next(point for point in points if point.context == longest)
-    if not at.gamma:
+    point = next(point for point in points if point.context == longest)
+    if not point.gamma:
         return None
-    break_even = break_even_alpha(drafted.latency, gamma=at.gamma, batch=at.batch, context=at.context)
+    break_even = break_even_alpha(drafted.latency, gamma=point.gamma, batch=point.batch, context=point.context)
 
     # Beside the usual assumptions: the acceptance falls with the context.
-    hazards = drafted.acceptance.hazards(at.gamma)
+    hazards = drafted.acceptance.hazards(point.gamma)
     halved = from_hazards(np.array([LONG_CONTEXT_ACCEPTANCE * hazard for hazard in hazards]))
-    speedup = drafted.speedup(at, drafted.latency, halved, drafted.share)
-    doubts = [*chain_doubts(drafted, at), Doubt("the acceptance", "half as large", speedup)]
-    return FarPlan(at.batch, at.context, at.gamma, break_even, _worst_first(doubts))
+    speedup = drafted.speedup(point, drafted.latency, halved, drafted.share)
+    doubts = [*chain_doubts(drafted, point), Doubt("the acceptance", "half as large", speedup)]
+    return FarPlan(point.batch, point.context, point.gamma, break_even, _worst_first(doubts))
 
 
 def tree_doubts(

@@ -81,7 +81,7 @@ def candidate_options(options: PlanOptions) -> dict[str, PlanOptions]:
         )
     defaults = {name: PlanOptions._field_defaults[name] for name in OF_A_DRAFT}
 
-    # The options of each.
+    # The options of each: those of all, but for a few.
     candidates = {}
     for name, alpha in alphas.items():
         changes: dict[str, Any] = {"draft": name}
@@ -94,6 +94,7 @@ def candidate_options(options: PlanOptions) -> dict[str, PlanOptions]:
 
 def compare_drafters(candidates: dict[str, PlanOptions], options: PlanOptions, form: Form) -> str:
     """Return what to print of a plan for each drafter; ValueError for anything that is wrong, before any work."""
+    # Read the inputs of every plan, then answer each.
     problems = {}
     for name, drafter_options in candidates.items():
         try:
@@ -127,10 +128,11 @@ def sentence(plans: Sequence[Candidate]) -> str:
         )
     elif not fitting:
         words = f"{answer.NO_FIT.capitalize()} at {where}"
-    others = [f"{plan.name} {span(plan.answer.points[0].speedup)}" for plan in helping[1:]]
-    others += [f"{plan.name} does not help" for plan in fitting if plan not in helping and helping]
-    others += [f"{plan.name} does not fit the memory" for plan in plans if plan not in fitting]
-    return f"{'; '.join([words, *others])}."
+    # The other drafters.
+    clauses = [f"{plan.name} {span(plan.answer.points[0].speedup)}" for plan in helping[1:]]
+    clauses += [f"{plan.name} does not help" for plan in fitting if plan not in helping and helping]
+    clauses += [f"{plan.name} does not fit the memory" for plan in plans if plan not in fitting]
+    return f"{'; '.join([words, *clauses])}."
 
 
 def _parsed(part: str) -> tuple[str, float | None]:
@@ -215,8 +217,10 @@ def _of_the_first_point(plan: Candidate, index: int) -> list[style.Cell]:
 
 def _gigabytes(plan: Candidate, point: Prediction) -> tuple[float, float]:
     """Return GB of the draft model's weights, and of all weights and caches, at a point."""
+    # The target stands first, then the draft model if there is one.
     placed = plan.problem.costs.placed
-    weights = memory_use(placed[1:], batch=0, context=0).total
+    _, *draft_models = placed
+    weights = memory_use(draft_models, batch=0, context=0).total
     return weights / 1e9, memory_use(placed, batch=point.batch, context=point.context).total / 1e9
 
 

@@ -24,6 +24,7 @@ PLACEHOLDER = "REPLACE-WITH-"
 # Engines that share a draft model among the devices of its target, and their names.
 SHARING = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 
+# (First batch, last batch, length) of each range of batches.
 Schedule = list[tuple[int, int, int]]
 
 
@@ -100,8 +101,11 @@ def handoff(options: PlanOptions, problem: Problem, of_load: LoadLengths | None 
         schedule_notes[0] += f"; write the draft's {kind} in place of {draft}"
         if options.draft is None and options.comparison is None:
             notes.append("- no --draft says what drafts: this is for a draft model; EAGLE heads and others have names")
-    first, *others = _assumptions(problem)
-    return text, "\n".join([schedule_notes[0], first, *schedule_notes[1:], *notes, *others])
+
+    # The notes: the first assumption stands below the first note on the schedule, the others last.
+    first_note, *other_notes = schedule_notes
+    first_assumption, *other_assumptions = _assumptions(problem)
+    return text, "\n".join([first_note, first_assumption, *other_notes, *notes, *other_assumptions])
 
 
 def loadable_draft(draft: str | None, engine: str) -> str:
@@ -171,7 +175,7 @@ def _schedule(engine: str, problem: Problem) -> tuple[Schedule, list[str]]:
     top, context = max(search.batches), search.contexts[0]
     # Over several contexts: the length by batch that loses least at all of them.
     by_batch = takes_batches(engine, problem.costs.method)
-    context_word = point_cells(1, context, problem.costs.unknown)[1]
+    _, context_word = point_cells(1, context, problem.costs.unknown)
     if by_batch and len(search.contexts) > 1:
         table = cells.by_batch(latency, acceptance, search.contexts, max_batch=top, max_gamma=search.max_gamma)
         contexts = ", ".join(map(str, search.contexts))
@@ -232,7 +236,7 @@ def _best_tree(problem: Problem) -> tuple[int, ...]:
 
 
 def _tree_notes(engine: str, problem: Problem) -> list[str]:
-    """Return a note on what an engine makes of a tree, which one of them takes."""
+    """Return a note on how an engine uses the acceptance by rank; [] without ranks. SGLang alone takes a tree."""
     if not problem.drafts.ranks:
         return []
     if engine == "sglang":

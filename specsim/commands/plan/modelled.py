@@ -82,8 +82,8 @@ def modelled_costs(options: PlanOptions, batches: Sequence[int], contexts: Seque
     hidden_overhead = 0.0
     if options.overhead is None:
         hidden_overhead = doubts.OVERHEAD_S
-        others = [assumption for assumption in latency.assumptions if assumption != NO_OVERHEAD]
-        latency = latency._replace(assumptions=(*others, doubts.hidden_words(hidden_overhead)))
+        assumptions = [assumption for assumption in latency.assumptions if assumption != NO_OVERHEAD]
+        latency = latency._replace(assumptions=(*assumptions, doubts.hidden_words(hidden_overhead)))
 
     # Notes on the shapes, and points that do not fit the memory.
     notes = [*models.named_after(options.target, target), *drafter.notes, *types.notes]

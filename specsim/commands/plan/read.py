@@ -47,10 +47,10 @@ def verify_curve(text: str) -> list[float]:
 def acceptance(options: PlanOptions) -> PlanAcceptance:
     """Read the one source of acceptance that the options name."""
     sources = {name: getattr(options, name) for name in ("alpha", "ranks", "hazards", "histogram", "rows", "tau")}
-    named = [name for name, value in sources.items() if value is not None]
-    if len(named) != 1:
-        got = ", ".join(named) or "none"
-        raise ValueError(f"give one of alpha, --ranks, --hazards, --histogram, --rows, --tau; got {got}")
+    names = [name for name, value in sources.items() if value is not None]
+    if len(names) != 1:
+        listed = ", ".join(names) or "none"
+        raise ValueError(f"give one of alpha, --ranks, --hazards, --histogram, --rows, --tau; got {listed}")
     if options.alpha is not None:
         alpha = float(check.scalar(options.alpha, "alpha", "[0, 1]"))
         words = f"every draft is kept with probability {alpha:g}, whatever came before: declared, not measured"

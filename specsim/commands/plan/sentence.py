@@ -123,8 +123,8 @@ def flagged(points: Sequence[Prediction], unknown: Sequence[str] = ()) -> list[s
     """Return the flags of predictions, each with its points unless all points have it."""
     notes = []
     for flag in dict.fromkeys(flag for point in points for flag in point.flags):
-        where = [place(point.batch, point.context, unknown) for point in points if flag in point.flags]
-        notes.append(flag if len(where) == len(points) else f"{'; '.join(where)}: {flag}")
+        places = [place(point.batch, point.context, unknown) for point in points if flag in point.flags]
+        notes.append(flag if len(places) == len(points) else f"{'; '.join(places)}: {flag}")
     return notes
 
 

@@ -35,7 +35,7 @@ def drafted_share(method: str, share: float | None) -> float:
 
 
 def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
-    """The costs of a mean step, of which a share has a draft and the others are plain."""
+    """Return the costs of a mean step, of which a share has a draft and the others are plain."""
     if share == 1:
         return latency
 
@@ -46,10 +46,10 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
         if tokens == 1:
             return plain
         full = latency.target(tokens, batch, context)
-        errors = None
+        error = None
         if plain.error is not None and full.error is not None:
-            errors = (1 - share) * plain.error + share * full.error
-        return Timing((1 - share) * plain.value + share * full.value, errors)
+            error = (1 - share) * plain.error + share * full.error
+        return Timing((1 - share) * plain.value + share * full.value, error)
 
     def draft(batch: int, context: int) -> Timing:
         """Return the mean time of drafting."""
@@ -64,19 +64,19 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
 
 
 def mixed_acceptance(acceptance: Acceptance, share: float) -> Acceptance:
-    """Acceptance of a mean step: tau is 1 + s (tau - 1), as if the first draft were both there and accepted."""
+    """Return acceptance of a mean step: tau is 1 + s (tau - 1), as if the first draft were both there and accepted."""
     if share == 1:
         return acceptance
 
     def tau(gamma: int) -> Tau:
-        """Tokens of a mean step."""
+        """Return the tokens of a mean step, with their error."""
         mean, error = acceptance.tau(gamma)
         return Tau(1 + share * (mean - 1), share * error)
 
     def hazards(gamma: int) -> list[float]:
-        """Hazards with the share as a factor of the first."""
-        first, *others = acceptance.hazards(gamma) or [0.0]
-        return [share * first, *others][:gamma]
+        """Return the hazards with the share as a factor of the first."""
+        first, *later = acceptance.hazards(gamma) or [0.0]
+        return [share * first, *later][:gamma]
 
     words = f"{acceptance.words}; where there is a draft, {share:g} of all steps (--drafted-share)"
     return acceptance._replace(tau=tau, hazards=hazards, words=words)

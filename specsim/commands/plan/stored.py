@@ -22,7 +22,7 @@ class Types(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Names and bits of a parameter, for a program."""
+        """Return names and bits of a parameter, for a program."""
         return {
             "products": self.products,
             **{

@@ -18,7 +18,8 @@ AHEAD = 256
 GONE = 30
 # Deaths of workers in a row, without a finished chunk, at which the run ends.
 TRIES = 5
-Chunk = Sequence[int]  # places of points in their study
+# Places of points in their study.
+Chunk = Sequence[int]
 T = TypeVar("T")
 
 

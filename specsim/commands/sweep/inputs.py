@@ -49,7 +49,7 @@ class Kind(NamedTuple):
 
 
 def real(interval: str, default: Any = REQUIRED) -> Input:
-    """An input that is a number in an interval, as "[0, 1]".
+    """Return an input that is a number in an interval, as "[0, 1]".
 
     Examples
     --------
@@ -67,7 +67,7 @@ def real(interval: str, default: Any = REQUIRED) -> Input:
 
 
 def whole(low: int, high: int, default: Any = REQUIRED) -> Input:
-    """An input that is a whole number from low to high.
+    """Return an input that is a whole number from low to high.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def whole(low: int, high: int, default: Any = REQUIRED) -> Input:
 
 
 def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED, names_files: bool = False) -> Input:
-    """An input of words, which `look_up` refuses if they name nothing; some may be paths of rules or of models."""
+    """Return an input of words, which `look_up` refuses if they name nothing; some may be paths of rules or models."""
 
     def read(value: Any, name: str) -> str:
         """Return the words; ValueError if they are refused."""
@@ -111,7 +111,7 @@ def _file(value: str) -> str:
 
 
 def one_of(*words: str, default: Any = REQUIRED) -> Input:
-    """An input that is one of a few words.
+    """Return an input that is one of a few words.
 
     Examples
     --------

@@ -163,8 +163,8 @@ def made(
 
         try:
             if missing:
-                todo = chunks(missing, study.kind.chunk)
-                gather(opened, study.kind.name, todo, lambda chunk: [point(study, i) for i in chunk], keep)
+                missing_chunks = chunks(missing, study.kind.chunk)
+                gather(opened, study.kind.name, missing_chunks, lambda chunk: [point(study, i) for i in chunk], keep)
         except KeyboardInterrupt:
             # Finished rows are kept, and counted in the outcome.
             pass

@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether every row is there."""
+        """Return whether every row is there."""
         return self.rows == self.size
 
 
@@ -56,7 +56,7 @@ def refused(out: Path) -> tuple[int, str]:
 
 
 def check_sql(sql: str, schema: Any) -> None:
-    """ValueError, in one line, unless the words are one query that tables of these columns answer."""
+    """Raise ValueError, in one line, unless the words are one query that tables of these columns answer."""
     _ask(sql, schema.empty_table())
 
 

@@ -38,12 +38,12 @@ class Held(NamedTuple):
 
 
 def parts(out: Path) -> Path:
-    """The folder of rows that are not yet in the file."""
+    """Return the folder of rows that are not yet in the file."""
     return out.with_name(f"{out.name}.parts")
 
 
 def check_out(out: Path) -> None:
-    """ValueError unless the path can be a file that is read again: a device or a pipe cannot."""
+    """Raise ValueError unless the path can be a file that is read again: a device or a pipe cannot."""
     if out.suffix.lower() != ".parquet":
         raise ValueError(f"output {out} must end in .parquet")
     check_writable(out)
@@ -53,7 +53,7 @@ def check_out(out: Path) -> None:
 
 
 def schema(kind: Kind) -> Any:
-    """The columns: key, inputs, outputs, and why a row is refused."""
+    """Return the columns: key, inputs, outputs, and why a row is refused."""
     inputs = {name: entry.column for name, entry in kind.inputs.items()}
     columns = {"key": "string", **inputs, **kind.outputs, "refused": "string"}
     return arrow.schema([(name, _type(column)) for name, column in columns.items()])
@@ -168,9 +168,9 @@ def merge(
 def remove_parts(out: Path, read: Sequence[Path] | None = None) -> None:
     """Remove the parts that were read, or all, and their folder if nothing else is in it."""
     folder = parts(out)
-    gone = folder.glob("*.parquet") if read is None else read
+    removed = folder.glob("*.parquet") if read is None else read
     # A process that was killed leaves temporary files.
-    for path in (*gone, *folder.glob(".specsim.*")):
+    for path in (*removed, *folder.glob(".specsim.*")):
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

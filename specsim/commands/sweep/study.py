@@ -39,7 +39,7 @@ class Study(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of points."""
+        """Return the number of points."""
         return len(self.cases) * math.prod(map(len, self.axes.values()))
 
 
@@ -53,12 +53,12 @@ def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambd
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"{path} is larger than {MOST_BYTES} bytes: give ranges, as {{ from = 1, to = 16 }}")
-        held = tomllib.loads(read_text(path, MOST_BYTES))
-        for name in rule_files(held):
+        content = tomllib.loads(read_text(path, MOST_BYTES))
+        for name in rule_files(content):
             if not trust:
                 _check_place(path, name)
             tell(f"{path} names the rule file {name}, which is run")
-        return parsed(held, path.name)
+        return parsed(content, path.name)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -117,16 +117,17 @@ def parsed(content: Mapping[str, Any], name: str) -> Study:
 
 
 def points(study: Study) -> Iterator[dict[str, Any]]:
-    """All inputs of every point, in order."""
+    """Return all inputs of every point, in order."""
     return (point(study, i) for i in range(study.size))
 
 
 def point(study: Study, index: int) -> dict[str, Any]:
-    """All inputs of one point, in the order of the kind's own table."""
+    """Return all inputs of one point, in the order of the kind's own table."""
+    # The index as digits: the last axis is the least significant, the case the most.
     inputs = dict(study.fixed)
     for key, values in reversed(list(study.axes.items())):
-        index, at = divmod(index, len(values))
-        inputs[key] = values[at]
+        index, place = divmod(index, len(values))
+        inputs[key] = values[place]
     inputs |= study.cases[index]
     return {key: inputs[key] for key in study.kind.inputs}
 
@@ -145,13 +146,13 @@ def digest(value: Any) -> str:
 
 
 def sources(kind: Kind, inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Hashes of the files that inputs name, by their paths."""
+    """Return hashes of the files that inputs name, by their paths."""
     texts = {value: kind.inputs[name].source for name, value in inputs.items() if isinstance(value, str)}
     return {value: digest_of_file for value, source_of in texts.items() if (digest_of_file := source_of(value))}
 
 
 def made_with(study: Study) -> dict[str, str]:
-    """The sources of a whole study: of the package, and of each file that any of its points names."""
+    """Return the sources of a whole study: of the package, and of each file that any of its points names."""
     hashes = {"specsim": source.package()}
     for values in ({}, *study.cases):
         hashes |= sources(study.kind, {**study.fixed, **values})
@@ -182,8 +183,8 @@ def _cases(
             raise ValueError(
                 f"{name}, [[case]] {i}: all cases give the same inputs; this and the first differ in {differing}"
             )
-        if both := sorted(case.keys() & axes.keys()):
-            raise ValueError(f"{name}, [[case]] {i}: {both[0]} is in [grid], too; it has one value at a time")
+        if in_grid := sorted(case.keys() & axes.keys()):
+            raise ValueError(f"{name}, [[case]] {i}: {in_grid[0]} is in [grid], too; it has one value at a time")
         # Values, each read by its input.
         values = {key: kind.inputs[key].read(value, f"{name}, [[case]] {i}: {key}") for key, value in case.items()}
         if values in read_cases:

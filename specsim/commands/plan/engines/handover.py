@@ -31,17 +31,17 @@ class Handover(NamedTuple):
 
     @property
     def gamma(self) -> int:
-        """The longest draft length of the schedule."""
+        """Return the longest draft length of the schedule."""
         return max(gamma for _, _, gamma in self.schedule)
 
     @property
     def accepted(self) -> float:
-        """The mean number of accepted drafts of a block of the longest length."""
+        """Return the mean number of accepted drafts of a block of the longest length."""
         return float(self.acceptance.tau(self.gamma).value) - 1
 
     @property
     def survival(self) -> list[float]:
-        """The probability that the first 1, 2, ... drafts of the longest block are all accepted."""
+        """Return the probability that the first 1, 2, ... drafts of the longest block are all accepted."""
         return [rounded(probability) for probability in np.cumprod(self.acceptance.hazards(self.gamma))]
 
 

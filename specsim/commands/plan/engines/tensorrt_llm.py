@@ -55,7 +55,10 @@ def notes(plan: Handover) -> list[str]:
             "draft_len_schedule has a length up to each batch, as 1.3 reads it; releases without TensorRT-LLM's pull "
             "request 10860 read it as a length from each batch on"
         )
-    lines.append(f"above batch {ranges[-1][1]} nothing is drafted")
+
+    # What happens above the last batch that drafts.
+    _, last_batch, _ = ranges[-1]
+    lines.append(f"above batch {last_batch} nothing is drafted")
     if plan.method in KEPT_WARM:
         lines.append(
             "releases without TensorRT-LLM's pull request 16888 lose acceptance when they draft again after a larger "
@@ -107,11 +110,9 @@ def _lengths(plan: Handover) -> list[str]:
 
 
 def _drafting(plan: Handover) -> list[tuple[int, int, int]]:
-    """Return the ranges of the schedule up to the last that drafts."""
-    ranges = list(plan.schedule)
-    while not ranges[-1][2]:
-        ranges.pop()
-    return ranges
+    """Return the ranges (first batch, last batch, length) of the schedule up to the last that drafts."""
+    places = [i for i, (_, _, gamma) in enumerate(plan.schedule) if gamma]
+    return list(plan.schedule[: places[-1] + 1])
 
 
 def _name(method: str) -> str:

@@ -17,7 +17,7 @@ def names() -> list[str]:
 
 @lru_cache
 def find(name: str) -> Kind:
-    """The kind of one name; ValueError listing the known names if there is none.
+    """Return the kind of one name; ValueError listing the known names if there is none.
 
     Examples
     --------

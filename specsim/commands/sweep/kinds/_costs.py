@@ -41,9 +41,9 @@ INPUTS: dict[str, Input] = {
 
 def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
     """Raise ValueError unless the axes give either cost_ratio, or target, draft and hardware."""
-    named = [name for name in NAMED if name in axes]
+    names = [name for name in NAMED if name in axes]
     if "cost_ratio" in axes:
-        for name in (*named, "tp", "dtype"):
+        for name in (*names, "tp", "dtype"):
             if name in axes:
                 raise ValueError(f"{name} cannot be combined with cost_ratio: remove one of them")
     elif missing := [name for name in NAMED if name not in axes]:
@@ -103,5 +103,5 @@ def _costs(
     # n-grams: no pass drafts, and no such cycle is recorded to compare with.
     if small is None:
         latency = latency._replace(draft=lambda b, s: Timing(0.0), cycle_error=None)
-    remembered = lru_cache(maxsize=1 << 16)
-    return latency._replace(target=remembered(latency.target), draft=remembered(latency.draft))
+    cached = lru_cache(maxsize=1 << 16)
+    return latency._replace(target=cached(latency.target), draft=cached(latency.draft))

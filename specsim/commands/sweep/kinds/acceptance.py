@@ -35,7 +35,7 @@ CHUNK, MOST = 50, 1 << 20
 
 
 def row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """The acceptance, half of its 99 % interval (0: exact), and the most that a lossless rule reaches, if known."""
+    """Return the acceptance, half of its 99 % interval (0: exact), and the most a lossless rule reaches, if known."""
     p, q, drafts = _laws.law(point["target"]), _laws.law(point["draft"]), point["num_drafts"]
     scheme = point["scheme"] or discover.facts(discover.find("step", point["rule"])).schemes[0]
     rate = acceptance_within(p, q, point["rule"], drafts, point["scheme"])
