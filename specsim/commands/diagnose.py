@@ -63,10 +63,10 @@ def sentence(diagnosis: Diagnosis) -> str:
     from specsim.logs.record import shown
 
     # Of several batches the smallest, the first, is explained.
-    at = ""
+    at_batch = ""
     if len(diagnosis.by_batch) > 1:
         smallest_batch, _ = diagnosis.by_batch[0]
-        at = f" at batch {shown(smallest_batch)}"
+        at_batch = f" at batch {shown(smallest_batch)}"
     if diagnosis.doubts:
         return f"Not plausible ({_times(diagnosis.speedup)} as measured{at_batch}): {'; '.join(diagnosis.doubts)}."
     opening = f"{VERDICTS[diagnosis.verdict]} ({_times(diagnosis.speedup)} as measured{at_batch})"

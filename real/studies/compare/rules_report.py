@@ -90,9 +90,9 @@ def verdict(record: dict[str, Any]) -> str:
     rows = [row["tau"] for run in record["runs"] for row in run["pairs"] if row["tau"]["interval"]]
     if not rows:
         return "one prompt: no intervals"
-    out, number = missed(record), len(rows) + len(record["gains"])
-    alone = sum(not report.is_within(tau["predicted"], tau["interval"]) for tau in rows)
-    exceptions = f", all but {'; '.join(out)}" if out else ""
+    failed, number = missed(record), len(rows) + len(record["gains"])
+    num_outside = sum(not report.is_within(tau["predicted"], tau["interval"]) for tau in rows)
+    exceptions = f", all but {'; '.join(failed)}" if failed else ""
     return (
         f"{number - len(failed)} of {number} differences between measured and predicted (tau of each rule, and gains) "
         "hold 0 within intervals that hold all at once at 99 % (Bonferroni; 99 % each would leave out "

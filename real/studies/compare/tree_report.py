@@ -166,7 +166,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         text.append(f"| {' | '.join(cells)} |")
 
     # Filters that are on, and the sentences of a terminal.
-    warping, off = provenance["warping"], vars(Warping())
+    warping, defaults = provenance["warping"], vars(Warping())
     names = [name for name in warping if name not in ("temperature", "logit_bias")]
     filters = [f"{name} {warping[name]:g}" for name in names if warping[name] != defaults[name]]
     lines = [

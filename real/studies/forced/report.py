@@ -92,7 +92,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         "",
         f"Random weights shaped {target_name(provenance)} (target) and {provenance['draft']} (draft), every draft "
         f"kept with probability {provenance['alpha']:g}. "
-        f"Cycles timed at gamma {', '.join(map(str, provenance['calibrated']))} only; "
+        f"Cycles timed at gamma {calibrated} only; "
         f"{summary(record)}. {made_by(record)}",
         "",
         f"![predicted and measured under forced acceptance]({plot})",
