@@ -62,6 +62,10 @@ def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[
         yield from ((name, f"delta = {d:g}", {"relaxed_delta": d}) for d in (0.01, 0.05, 0.2, 0.6))
     elif name == "accept_k":
         yield from ((name, f"tolerance = {t:g}", {"accept_tolerance": t}) for t in (0.5, 1, 2, 5))
+    elif name == "cascade":
+        for deferral in ("opt", "token_v3"):
+            told = {"deferral": deferral}
+            yield from ((f"{name}, {deferral}", f"alpha = {a:g}", told | {"alpha": a}) for a in (0, 0.2, 0.5, 0.8))
     elif name == "accept_threshold":
         told = {"threshold_single": 1}
         yield from ((name, f"acc = {c:g}", told | {"threshold_acc": c}) for c in (0.9, 0.7, 0.5, 0.3, 0.1))

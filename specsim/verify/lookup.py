@@ -200,7 +200,7 @@ def algorithms() -> list[discover.Algorithm]:
     Examples
     --------
     >>> [a.name for a in algorithms() if a.family == "chain"]
-    ['block', 'capped', 'greedy_block', 'tokenwise', 'all_kept', 'lumina', 'naive_hierarchical', 'uncapped']
+    ['block', 'capped', 'greedy_block', 'tokenwise', 'all_kept', 'fly', 'lumina', 'naive_hierarchical', 'uncapped']
     """
     by_family = [module for family in discover.RUN_BY for module in discover.rules(family).values()]
     return [discover.facts(module) for module in (*by_family, *rules_apart())]

@@ -120,6 +120,7 @@ def test_these_pay_no_more(name: str) -> None:
 PAIRS = [*zip(*random_laws(4, 40, seed=33), strict=True)]
 # Parameters with which a rule is one of the others: by default `relaxed` keeps every draft of so few tokens.
 MORE: dict[str, Params] = {
+    "cascade": {"deferral": "token_v3", "alpha": Fraction(1, 5)},
     "lantern": {"zeroed": True},
     "relaxed": {"relaxed_topk": 2, "relaxed_delta": Fraction(1, 10)},
 }
