@@ -6,10 +6,7 @@ import json
 import operator
 import sys
 import warnings
-from difflib import get_close_matches
-from fractions import Fraction
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,105 +14,28 @@ from rich.console import Console
 from rich.progress import Progress
 
 from specsim.base import check
-from specsim.base.reading import MOST_BYTES, read_text
-from specsim.commands.errors import sentence
 from specsim.commands.json_form import interval, json_answer, made_here
 from specsim.commands.options import form_of
 from specsim.commands.simulate_doubt import disagreement
+from specsim.commands.simulate_models import models
 from specsim.commands.simulate_options import Simulate
 from specsim.exact.chain import expected_tokens
 from specsim.report.forms import Cell, Number, Table, page
 from specsim.simulation.chain_of_blocks import chain_of, drafted
 from specsim.simulation.decode_loop import Setup, find_rule, setup
 from specsim.simulation.run import simulate_setup
-from specsim.simulation.toys.models import Automaton, context_free, markov, mixture
-from specsim.simulation.toys.texts import ngram, recorded
 from specsim.simulation.trace import Trace
 from specsim.trees import k_ary, paths
-from specsim.types import Array
 from specsim.verify.params import parsed_params, parsed_step_params
 
 # Most drafts over which the exact value beside a simulation is summed.
 SUMMED = 2**16
 # Confidence level of the interval that an exact value is held against, and of the rows of a sweep.
 LEVEL = 0.99
-KINDS = ("law:1/2,.3,.2", "markov:FILE.npy", "text:FILE:ORDER", "mixture:WEIGHTS.npy:LAWS.npy", "recorded:ROWS.npy")
 # Blocks of a run that gives neither blocks nor tokens: tau to about three digits, within seconds.
 DEFAULT_BLOCKS = 100_000
 # Nodes of the largest tree.
 MAX_NODES = 4096
-
-
-def models(target: str, draft: str) -> tuple[Automaton, Automaton]:
-    """Return target and draft from specifications, as KINDS lists them.
-
-    Texts have one vocabulary, the characters of both.
-    """
-    # Read all texts first, for their vocabulary.
-    parts = {name: _parts(name, spec) for name, spec in (("target", target), ("draft", draft))}
-    texts = {name: _text(name, rest) for name, (kind, rest) in parts.items() if kind == "text"}
-    vocab = "".join(sorted(set("".join(text for text, _ in texts.values()))))
-    # Each model by its kind.
-    automata: dict[str, Automaton] = {}
-    for name, (kind, rest) in parts.items():
-        if kind == "law":
-            automata[name] = _law(name, rest)
-        elif kind == "markov":
-            automata[name] = markov(_table(name, rest))
-        elif kind == "mixture":
-            weights, _, components = rest.partition(":")
-            automata[name] = mixture(_table(name, weights), _table(name, components))
-        elif kind == "recorded":
-            # `recorded` makes a target and a draft: of equal rows they are equal models.
-            rows = _table(name, rest)
-            automata[name], _ = recorded(rows, rows)
-        else:
-            text, order = texts[name]
-            automata[name] = ngram(text, order=order, vocab=vocab)
-    return automata["target"], automata["draft"]
-
-
-def _parts(name: str, spec: str) -> tuple[str, str]:
-    """Return (kind, rest) of a model's specification "kind:rest"; ValueError if it is in no form of KINDS.
-
-    name: "target" or "draft", for the message.
-    """
-    kind, colon, rest = spec.partition(":")
-    kinds = [form.split(":")[0] for form in KINDS]
-    if kind in kinds and rest:
-        return kind, rest
-    # Suggest a near kind where the kind alone is wrong.
-    near_kinds = get_close_matches(kind, kinds, 1) if colon and kind not in kinds else []
-    hint = f"did you mean {near_kinds[0]}:? " if near_kinds else ""
-    raise ValueError(f"{name} {spec!r} is no model; {hint}give {' or '.join(KINDS)}")
-
-
-def _law(name: str, rest: str) -> Automaton:
-    """Return the model with one law in every context."""
-    try:
-        # A float where there is no fraction: Fraction("1e999999999") would write all those digits out.
-        return context_free([float(Fraction(word) if "/" in word else word) for word in rest.split(",")])
-    except (ValueError, ZeroDivisionError, OverflowError) as error:
-        raise ValueError(f"{name} law:{rest}: {error}") from None
-
-
-def _table(name: str, path: str) -> Array:
-    """Return the array in a file; ValueError if it cannot be read."""
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"{name}: {path} cannot be read as an array ({sentence(error)})") from None
-
-
-def _text(name: str, rest: str) -> tuple[str, int]:
-    """Return the text in a file, and the order of the model to fit."""
-    path, _, order = rest.rpartition(":")
-    if not path or not order.isdigit():
-        raise ValueError(f"{name} text:{rest} must end in the order, as in text:FILE:2")
-    try:
-        return read_text(Path(path), MOST_BYTES), int(order)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{name}: {path} cannot be read as text ({sentence(error)})") from None
 
 
 def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
