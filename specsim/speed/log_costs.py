@@ -11,6 +11,7 @@ from specsim.latency import LatencyModel, PassTimes, Timing, from_measurements
 from specsim.latency.times.record import axis_values, check_inside, listed
 from specsim.lengths.acceptance_record import Acceptance, Tau, from_alpha, from_counts
 from specsim.lengths.measures import convert_acceptance
+from specsim.lengths.request_mixture import kinds_of
 from specsim.logs.conversions import LogTau
 from specsim.logs.given import check_coverage, unlike_rate, unused_length
 from specsim.logs.measures import check_tau, counted_run, implausible, log_acceptance
@@ -279,6 +280,7 @@ def _acceptance(cycles: Sequence[Cycle], batch: int, length: int | None) -> Acce
         lambda gamma: next_longer(gamma).counted(gamma) if gamma else None,
         max(curves),
         words,
+        kinds_of(cycles[0].run.requests) if len(cycles) == 1 else None,
     )
 
 

@@ -173,6 +173,8 @@ def test_a_loop_of_logged_cycles_writes_what_was_logged(logs: str) -> None:
     assert any("have the reading of prompts in them" in words for words in answer["assumptions"])
     said = run(f"{logs} --concurrency 8 --gamma 4")
     assert "first token" not in said
+    assert "P95 and P99 are longer\n" in said
+    assert "each number of clients has the acceptance of the nearest logged batch" in said
 
 
 def test_requests_at_a_rate_of_logged_cycles(logs: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,13 +17,15 @@ Batch = Annotated[
 Context = Annotated[
     str | None,
     typer.Option(
-        help="Tokens before the block, e.g. 1k,32k (k is 1024). [default: 1k]", show_default=False, rich_help_panel=LOAD
+        help="Tokens before the block, e.g. 1k,32k (k is 1024). [default: 1k; of a load the middle of an answer]",
+        show_default=False,
+        rich_help_panel=LOAD,
     ),
 ]
 Rate = Annotated[
     str | None,
     typer.Option(
-        help="Requests per second, e.g. 0.5,2,8. Answers with latencies, at the batches that the rate makes.",
+        help="Requests per second that arrive, e.g. 0.5,2,8: times of requests on the server of --concurrency.",
         rich_help_panel=LOAD,
     ),
 ]
@@ -38,8 +40,8 @@ Concurrency = Annotated[
 PromptTokens = Annotated[
     str | None,
     typer.Option(
-        help="With --rate or --concurrency: tokens of each prompt. With --concurrency also a spread (900+-300) or "
-        "a file of lengths. [default: 512]",
+        help="With --concurrency or --rate: tokens of each prompt, a spread (900+-300) or a file of lengths. "
+        "[default: 512]",
         show_default=False,
         rich_help_panel=LOAD,
     ),
@@ -48,20 +50,23 @@ OutputTokens = Annotated[str, typer.Option(help="The same of each answer.", rich
 TtftMs = Annotated[
     float | None,
     typer.Option(
-        help="With --concurrency: measured time to the first token of one request alone, without speculation.",
+        help="With --concurrency or --rate: measured time to the first token of one request alone, without "
+        "speculation.",
         rich_help_panel=LOAD,
     ),
 ]
 PrefixShare = Annotated[
     float,
     typer.Option(
-        help="With --concurrency: share of the tokens of prompts that a prefix cache holds.", rich_help_panel=LOAD
+        help="With --concurrency or --rate: share of the tokens of prompts that a prefix cache holds.",
+        rich_help_panel=LOAD,
     ),
 ]
 Captured = Annotated[
     str | None,
     typer.Option(
-        help="With --concurrency: batch sizes of captured graphs, e.g. 1,2,4,8,16: others are padded to the next.",
+        help="With --concurrency or --rate: batch sizes of captured graphs, e.g. 1,2,4,8,16: others are padded to the "
+        "next.",
         rich_help_panel=LOAD,
     ),
 ]
@@ -69,11 +74,11 @@ Unchunked = Annotated[
     bool,
     typer.Option(
         "--unchunked",
-        help="With --concurrency: a pass reads one prompt alone, and nobody decodes meanwhile.",
+        help="With --concurrency or --rate: a pass reads one prompt alone, and nobody decodes meanwhile.",
         rich_help_panel=LOAD,
     ),
 ]
-BatchLimit = Annotated[int, typer.Option(help="With --rate: most sequences decoded together.", rich_help_panel=LOAD)]
+BatchLimit = Annotated[int, typer.Option(help="With --rate: most requests served together.", rich_help_panel=LOAD)]
 Within = Annotated[
     float | None,
     typer.Option(

@@ -132,8 +132,9 @@ def read_load(options: PlanOptions, problem: Problem, least: int, most: int) -> 
         notes=(*problem.notes, *notes),
         assumptions=(
             problem.acceptance.words,
-            words,
-            EVERYWHERE,
+            # A log has its own acceptance: no other is taken beside it.
+            words.partition(" (--hazards")[0] if options.log else words,
+            _where_it_holds(problem, name),
             *(
                 words
                 for words in problem.latency.assumptions
@@ -142,6 +143,15 @@ def read_load(options: PlanOptions, problem: Problem, least: int, most: int) -> 
             *_assumptions(options, problem, lengths, server, host),
         ),
     )
+
+
+def _where_it_holds(problem: Problem, load: str) -> str:
+    """Return at which batches an acceptance is taken to hold."""
+    if len(problem.by_point) < 2:
+        return EVERYWHERE
+    if load == "rate":
+        return "the acceptance of the largest logged batch is taken at all"
+    return "each number of clients has the acceptance of the nearest logged batch"
 
 
 def _host(options: PlanOptions, problem: Problem) -> Host:

@@ -93,7 +93,8 @@ class PlanOptions(NamedTuple):
         Path | None,
         typer.Option(
             help="CSV with a column position and one of: hazard; rate (of all blocks, as engines print it); count; "
-            "tried and kept. With a column context, each context has its own rows.",
+            "tried and kept. With a column context, each context has its own rows. Or a log by request, as specsim "
+            "log reads it.",
             rich_help_panel=ACCEPTANCE,
         ),
     ] = None
@@ -122,7 +123,7 @@ class PlanOptions(NamedTuple):
     tau: Annotated[
         float | None,
         typer.Option(
-            help="With --concurrency and --gamma: measured tokens per target step at that length.",
+            help="With --gamma, under a load: measured tokens per target step at that length.",
             rich_help_panel=ACCEPTANCE,
         ),
     ] = None
@@ -171,8 +172,8 @@ class PlanOptions(NamedTuple):
     gamma: Annotated[
         int | None,
         typer.Option(
-            help="With --concurrency: this block length, instead of the best. With --log: drafts of a block, if a log "
-            "does not say it.",
+            help="With --concurrency or --rate: this block length, instead of the best. With --log: drafts of a block, "
+            "if a log does not say it.",
             rich_help_panel=SEARCH,
         ),
     ] = None

@@ -238,7 +238,7 @@ def text(report: Answer, form: style.Form = "text") -> str:
     lines += [f"note: {note}" for note in report.notes]
     lines += [
         "running: sequences that decode together, in the mean; speedup: of the mean time of a whole answer",
-        "the tables are simulated from predicted costs; they take for granted:",
+        "the tables are simulated; they take for granted:",
         *(f"- {assumption}" for assumption in report.assumptions),
     ]
     return style.page(lines, form)
