@@ -37,6 +37,14 @@ from specsim.laws.masks import masked_law
 from specsim.laws.penalty import penalize
 from specsim.laws.warp import warp
 from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewal
+from specsim.lengths.budgets import BatchBudget, BudgetLoss, DraftBudget, batch_budget, budget_loss, draft_budget
+from specsim.lengths.calibration import (
+    Calibration,
+    ConfidenceCalibration,
+    ConfidenceLog,
+    confidence_calibration,
+    read_confidences,
+)
 from specsim.lengths.given_texts import tree_posterior
 from specsim.lengths.hazard_files import HazardCurves, read_hazards
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
@@ -68,7 +76,6 @@ from specsim.simulation import (
     stationary_tau,
 )
 from specsim.speed.boundary import context_boundary
-from specsim.speed.budget import BatchBudget, BudgetLoss, DraftBudget, batch_budget, budget_loss, draft_budget
 from specsim.speed.diagnosis import Diagnosis, diagnose
 from specsim.speed.grid import batch_schedule, sweep
 from specsim.speed.load.choices import serve_by_choice
@@ -112,7 +119,10 @@ __all__ = [
     "BatchBudget",
     "BlockChain",
     "BudgetLoss",
+    "Calibration",
     "Claim",
+    "ConfidenceCalibration",
+    "ConfidenceLog",
     "Diagnosis",
     "DraftBudget",
     "Draws",
@@ -162,6 +172,7 @@ __all__ = [
     "compare_records",
     "concave_curve",
     "conditional_tau",
+    "confidence_calibration",
     "context_boundary",
     "context_free",
     "convert_acceptance",
@@ -225,6 +236,7 @@ __all__ = [
     "pool_texts",
     "predict",
     "product_draft",
+    "read_confidences",
     "read_hazards",
     "read_log",
     "read_pass_times",

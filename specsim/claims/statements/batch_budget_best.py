@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from specsim.claims.statements._verdict import REFUTED, UNDER, Settled
-from specsim.speed.budget import batch_budget, budget_loss
+from specsim.lengths.budgets import batch_budget, budget_loss
 
 SOURCE = "arXiv:2607.05147"
 STATEMENT = "Drafts of a batch verified by largest product of confidences, as many as is fastest, give most tokens."

@@ -6,7 +6,7 @@ from fractions import Fraction as F
 from itertools import product
 
 from specsim.claims.statements._verdict import HOLDS, UNDER, Settled
-from specsim.speed.budget import DraftBudget, draft_budget
+from specsim.lengths.budgets import DraftBudget, draft_budget
 
 SOURCE = "arXiv:2606.01813"
 STATEMENT = "Throughput rises to one peak in the budget of nodes, so a search may stop at the first loss."

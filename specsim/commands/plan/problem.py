@@ -10,6 +10,7 @@ from specsim.commands.plan.contexts import acceptance_by_context, curved_search
 from specsim.commands.plan.cost_record import Costs
 from specsim.commands.plan.costs import plan_costs
 from specsim.commands.plan.engine_logs import logged_acceptance, logged_costs, logged_search, read_engine_logs
+from specsim.commands.plan.one_pass import one_pass_notes
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.own_times import measured_search
 from specsim.commands.plan.read import PlanAcceptance
@@ -81,7 +82,7 @@ def read_problem(options: PlanOptions) -> Problem:
         raise ValueError("drafts that are looked up are chains: give --hazards or ALPHA instead of --ranks")
 
     # The search stays within what the costs cover.
-    notes += costs.notes
+    notes += (*costs.notes, *one_pass_notes(options, costs, drafts))
     if costs.latency.unit != "s" and len(search.batches) * len(search.contexts) > 1:
         if not by_point:
             notes += ("the costs given are the same at every batch and context: one point says all",)

@@ -20,15 +20,20 @@ from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, from_rows
 from specsim.lengths.hazard_files import HazardCurves, read_hazards
 from specsim.lengths.hazards import MAX_DRAFTS, estimate_hazards
+from specsim.lengths.one_pass_rows import from_one_pass_rows
 from specsim.logs.read import read_log
 
 
 class PlanAcceptance(NamedTuple):
-    """Acceptance of a chain of drafts, of siblings by rank if given, and by context where a file says it."""
+    """Acceptance of a chain of drafts, of siblings by rank if given, and by context where a file says it.
+
+    one_pass: whether it is that of drafts that do not see each other; None if the source does not say.
+    """
 
     acceptance: Acceptance
     ranks: tuple[float, ...] = ()
     curves: HazardCurves | None = None
+    one_pass: bool | None = None
 
 
 def numbers(text: str, name: str, allowed: str) -> list[float]:
@@ -75,7 +80,7 @@ def acceptance(options: PlanOptions) -> PlanAcceptance:
         hazards = read_histogram(options.histogram)
         return PlanAcceptance(of_every_step(options.histogram, options.drafted_share, hazards))
     assert options.rows is not None
-    return PlanAcceptance(read_rows(options.rows, masked_draft=not options.unmasked_draft))
+    return read_rows(options.rows, masked_draft=not options.unmasked_draft)
 
 
 def read_ranks(text: str) -> PlanAcceptance:
@@ -136,8 +141,10 @@ def read_histogram(path: Path) -> Acceptance:
     return from_counts(estimate, f"hazards counted in {path.name}, blocks independent")
 
 
-def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
+def read_rows(path: Path, masked_draft: bool = True) -> PlanAcceptance:
     """Read laws p and q (n, V) along texts that the target wrote; with `tokens` (n,) of texts of `lengths`, exactly.
+
+    A drafter of one pass has q (n, gamma, V): a law for each position of a block that starts at each token.
 
     With a `mask` (n, V) of the tokens that a grammar allows, p, and q unless the draft does not see it, are
     conditioned on them.
@@ -146,10 +153,11 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
     the mean over positions.
     """
     tensors = _tensors(path)
-    p, q, source = _laws(tensors, path, masked_draft)
+    one_pass = "q" in tensors and np.ndim(tensors["q"]) == 3
+    p, q, source = _one_pass_laws(tensors, path) if one_pass else _laws(tensors, path, masked_draft)
     # With tokens acceptance is that along the texts.
     if "tokens" not in tensors:
-        return from_rows(p, q, source=source)
+        return PlanAcceptance(from_rows(p, q, source=source), one_pass=False)
     y = check.tokens(tensors["tokens"], f"{path.name}: tokens", p.shape[1])
     lengths = np.asarray(tensors.get("lengths", [len(p)]))
     if lengths.dtype.kind not in "iu":
@@ -158,7 +166,20 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
         raise ValueError(
             f"{path.name}: {len(p)} rows, {len(y)} tokens, lengths that sum to {lengths.sum()}; they differ"
         )
-    return from_rows(p, q, y, lengths.tolist(), source=source)
+    of_texts = from_one_pass_rows if one_pass else from_rows
+    return PlanAcceptance(of_texts(p, q, y, lengths.tolist(), source=source), one_pass=one_pass)
+
+
+def _one_pass_laws(tensors: dict[str, Any], path: Path) -> tuple[Any, Any, str]:
+    """Return laws p (n, V) and q (n, gamma, V) in float64, and where they are from."""
+    check_names(tensors, ("p", "q", "tokens", "lengths"), path.name, "tensor")
+    if not {"p", "tokens"} <= set(tensors):
+        raise ValueError(f"{path.name}: q has a law for each position of a block; it needs p and tokens beside it")
+    p = check.law(np.asarray(tensors["p"], dtype=np.float64), f"{path.name}: p")
+    q = check.law(np.asarray(tensors["q"], dtype=np.float64), f"{path.name}: q")
+    if p.ndim != 2 or not q.size or (len(q), q.shape[2]) != p.shape:
+        raise ValueError(f"{path.name}: p has shape {p.shape} and q {q.shape}; they must be (n, V) and (n, gamma, V)")
+    return p, q, path.name
 
 
 def read_laws(path: Path) -> tuple[Any, Any, str]:

@@ -35,7 +35,7 @@ def test_rows_are_what_plan_reads(tmp_path: Path) -> None:
     assert held["p"].shape == held["q"].shape == (held["lengths"].sum(), held["p"].shape[1])
     pair, warping = load(TINY / "target", TINY / "draft"), Warping(0.8)
     prompts = json.loads((TINY / "prompts.json").read_text())["prompts"][:3]
-    kept = read_rows(out)
+    kept = read_rows(out).acceptance
     found = []
     for prompt, tokens in zip(prompts, np.split(held["tokens"], np.cumsum(held["lengths"])[:-1]), strict=True):
         text = score(pair.target, pair.draft, list(pair.tokenizer(prompt)["input_ids"]), tokens.tolist(), warping)
