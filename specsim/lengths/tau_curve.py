@@ -63,6 +63,7 @@ def curve_faults(
     []
     """
     lengths, values = _curve(gammas, taus)
+    check.scalar(rounding, "rounding", "[0, inf)")
     spread = np.zeros(len(values)) if errors is None else np.asarray(check.real_values(errors, "errors", 0, math.inf))
     if spread.shape != values.shape:
         raise ValueError(f"taus and errors have {len(values)} and {len(spread)} entries; give one error for each tau")
