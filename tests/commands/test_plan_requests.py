@@ -101,6 +101,18 @@ def test_a_plan_takes_the_hazards_of_a_log_by_request(log: Path) -> None:
     assert best["tau"]["value"] == pytest.approx(1 + counted.mean())
 
 
+def test_a_log_that_cannot_be_read_is_refused_in_the_words_of_its_reader(log: Path) -> None:
+    """Once as a CSV with columns of JSON."""
+    log.write_text(log.read_text().replace('"accept_lengths": [', '"accept_lengths": [-3, ', 1))
+    said = run(f"--hazards {log} --cost-ratio 0.1 --drafted-share 1", 2)
+    assert "columns" not in said
+    assert "answers.jsonl" in said
+    own = log.with_name("runs.json")
+    own.write_text('{"runs": [{"speculation": "on", "length": 2, "blocks": 9, "drafted": 18, "accepted": 5}]}')
+    said = run(f"--hazards {own} --cost-ratio 0.1", 2)
+    assert "runs.json does not count acceptance by request: specsim log runs.json --out hazards.csv writes" in said
+
+
 def test_what_is_neither_is_refused_as_a_csv(tmp_path: Path) -> None:
     path = tmp_path / "h.csv"
     path.write_text("place,hazard\n1,0.5\n")

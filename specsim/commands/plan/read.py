@@ -96,12 +96,21 @@ def read_ranks(text: str) -> PlanAcceptance:
 
 def _of_log(options: PlanOptions, path: Path, every_step: bool, as_csv: ValueError) -> Acceptance:
     """Return the acceptance of a log; ValueError for what is neither a log by request nor, as `as_csv` says, a CSV."""
+    if not path.is_file():
+        raise as_csv
+    # A file of JSON is no CSV: what is wrong with it the readers of logs say.
+    is_json = _text(path).lstrip()[:1] in ("{", "[")
     try:
         runs = read_log(path)
-    except (ValueError, OSError):
-        raise as_csv from None
+    except (ValueError, OSError) as error:
+        raise error if is_json else as_csv from None
     if all(run.requests is None for run in runs):
-        raise as_csv
+        if not is_json:
+            raise as_csv
+        raise ValueError(
+            f"{path.name} does not count acceptance by request: specsim log {path.name} --out hazards.csv writes what "
+            "--hazards reads"
+        )
     length = options.gamma
     if length is None and any(request.reach for run in runs if run.requests for request in run.requests.requests):
         # A trace by position has blocks of any length.
