@@ -2,6 +2,7 @@
 
 from specsim.base.uniforms import keyed_uniforms
 from specsim.bounds.curves import acceptance_curves
+from specsim.bounds.frontier import lossy_optimum, nearest_output
 from specsim.bounds.one_pass import OnePassBound, OnePassCeiling, one_pass_bound, one_pass_ceiling
 from specsim.bounds.optimum import optimal_acceptance, optimum
 from specsim.bounds.paths import path_bound, path_optimum
@@ -11,6 +12,7 @@ from specsim.bounds.vocabulary import SharedTokens, shared_tokens, translated_dr
 from specsim.claims.check import Claim, check_claim
 from specsim.continuous import gaussian_overlap, gaussian_step
 from specsim.exact.chain import expected_tokens
+from specsim.exact.drift import drift_bounds, text_drift
 from specsim.exact.guarantee import guarantee
 from specsim.exact.masked_acceptance import masked_acceptance
 from specsim.exact.one_pass import one_pass_draft, one_pass_tokens, product_draft
@@ -182,6 +184,7 @@ __all__ = [
     "draft_budget",
     "draft_then_verify",
     "draw_tree",
+    "drift_bounds",
     "dsi",
     "eagle2_tree",
     "early_exit",
@@ -205,6 +208,7 @@ __all__ = [
     "largest_rate",
     "log_acceptance",
     "log_costs",
+    "lossy_optimum",
     "markov",
     "masked_acceptance",
     "masked_law",
@@ -213,6 +217,7 @@ __all__ = [
     "mixture",
     "mixture_length_law",
     "multi_token_heads",
+    "nearest_output",
     "ngram",
     "normalize",
     "one_hot_law",
@@ -267,6 +272,7 @@ __all__ = [
     "stationary_tau",
     "survival_hazards",
     "sweep",
+    "text_drift",
     "text_law",
     "top_k_law",
     "total_variation",

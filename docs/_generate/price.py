@@ -1,6 +1,6 @@
 """Bias against acceptance of every lossy step rule on the bundled pair's rows: a page, a picture, and their record.
 
-`python -m _generate.price`, in docs/, writes the record, which takes a minute and torch; the site is made from it. A
+`python -m _generate.price`, in docs/, writes the record, which takes ten minutes and torch; the site is made from it. A
 record is of one source: it holds a digest of each rule's own code, and a test says where that has changed.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
+from _generate.outputs import dominated, frontier, outputs, some_rows, swept
 from _generate.proofs import put
 from specsim import discover
 from specsim.base import imports
@@ -37,14 +38,22 @@ WORDS = (
     "judge (the standard test, or a set of tokens that the context lets pass: here the target's likeliest, or those "
     "above a level) and LANTERN with the residual of its paper are all on it, whatever their settings: what they "
     "choose is which tokens the bias falls on. Rules that replace a refused draft by something else are above it.",
-    "```{image} price.svg\n:alt: bias against acceptance of every lossy rule, all points on or above one line\n```",
+    "In KL the least price is another: the first points of acceptance cost next to nothing, and rules that pay the "
+    "same bias pay different KL. One output is nearest in both at each acceptance, that of the rule `clipped` "
+    "([T44](../proofs/T44_frontier.md)): it keeps what lenience keeps, and gives what is refused to the tokens that "
+    "the output has least of. Lenience comes close to it. Rules that emit the likeliest token for a refused draft are "
+    "dominated by most others here, where the target samples; they are meant for greedy targets. "
+    "`specsim.lossy_optimum` computes the frontier of your rows, with a certificate. The line in total variation is "
+    "theorem 5 of Yin et al., arXiv:2411.00841; the clipped ratio is Huber's, of 1965.",
+    "```{image} price.svg\n:alt: bias and KL against acceptance of every lossy rule, all points on or above two "
+    "frontiers\n```",
 )
 
 
 def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """What a rule is told, a line of the picture at a time: line, setting, parameters."""
     ranks = np.argsort(np.argsort(-p, axis=-1, kind="stable"), axis=-1)
-    if name == "lenience":
+    if name in ("clipped", "lenience"):
         yield from ((name, f"epsilon = {e:g}", {"epsilon": e}) for e in (0.9, 0.7, 0.5, 0.3, 0.1, 0.01))
     elif name == "judge":
         yield from (("judge, likeliest", f"the first {k}", {"judged": ranks < k}) for k in (1, 2, 4, 16, 64, 256, 1024))
@@ -72,7 +81,7 @@ def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[
         told = {"threshold_acc": 1}
         yield from ((f"{name}, single", f"single = {s:g}", told | {"threshold_single": s}) for s in (0.5, 0.2, 0.05))
     else:
-        yield name, "as it is", {}
+        yield from swept(name, lossy()[name])
 
 
 def point(rule: ModuleType, p: Array, q: Array, params: dict[str, Any]) -> tuple[float, float]:
@@ -92,19 +101,24 @@ def measured(p: Array, q: Array, near: Array) -> dict[str, Any]:
     What costs V^2 a row is told of the first rows alone, with the line that these have.
     """
     found: list[dict[str, Any]] = []
+    some = some_rows(len(p))
     for name, rule in lossy().items():
         for line, setting, params in settings(name, near, p):
             rows = slice(FEW if params.get("zeroed") else None)
             rate, bias = point(rule, p[rows], q[rows], params)
             free = float(np.mean(overlap(p[rows], q[rows])))
+            told = {key: value[some] if np.shape(value) == p.shape else value for key, value in params.items()}
             found.append(
                 {"rule": name, "line": line, "setting": setting, "acceptance": rate, "bias": bias, "free": free}
+                | outputs(name, p[some], q[some], told)
             )
     sources = {name: imports.code(f"{discover.FAMILIES['step']}.{name}") for name in lossy()}
     return {
         "rows": len(p),
         "few": min(FEW, len(p)),
         "free": float(np.mean(overlap(p, q))),
+        "some": len(some),
+        "frontier": frontier(p[some], q[some]),
         "sources": sources,
         "points": found,
     }
@@ -147,17 +161,31 @@ def write(folder: Path) -> None:
 def page(record: dict[str, Any]) -> str:
     """The words, and a table of the points."""
     rows = [
-        f"| {one['line']} | {one['setting']} | {one['acceptance']:.3f} | {one['bias']:.3f} | {over(one):.3f} |"
+        f"| {one['line']} | {one['setting']} | {one['acceptance']:.3f} | {one['bias']:.3f} | {over(one):.3f} | "
+        f"{one['kl']:.3f} | {round(one['kl'] - one['least_kl'], 9) + 0.0:.3f} | {better(one, record['points'])} |"
         for one in record["points"]
     ]
-    head = ["| rule | setting | acceptance | bias | above the line |", "| --- | --- | ---: | ---: | ---: |"]
+    head = [
+        "| rule | setting | acceptance | bias | above the line | KL | above the least KL | dominated by |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
     where = (
         f"Means over {record['rows']} rows of the bundled pair along texts of its target, temperature 1, in float64; "
         f"a lossless rule accepts {record['free']:.3f} there. LANTERN's neighbours are the four tokens nearest by the "
         f"target's embeddings. With `zeroed`, which draws a replacement from p (no released code does so), "
-        f"it is told of the first {record['few']} rows, and above the line of these."
+        f"it is told of the first {record['few']} rows, and above the line of these. KL is KL(output || target) in "
+        f"nats, over {record['some']} of the rows; the least KL is that of any rule that accepts as often, row by row. "
+        "A setting is dominated by the rules that have one with no less acceptance, no more bias and no more KL on "
+        "these rows, and better in one of them."
     )
     return "\n\n".join([*WORDS, where, "\n".join(head + rows)]) + "\n"
+
+
+def better(one: dict[str, Any], points: list[dict[str, Any]]) -> str:
+    """Name the first three lines that dominate a point, and the number of others."""
+    lines = dominated(one, points)
+    more = f"; {len(lines) - 3} more" if len(lines) > 3 else ""
+    return ("; ".join(lines[:3]) + more) or "-"
 
 
 def over(one: dict[str, Any]) -> float:
@@ -167,22 +195,25 @@ def over(one: dict[str, Any]) -> float:
 
 
 def figure(record: dict[str, Any]) -> Any:
-    """The line, and each rule's points; what is told of a few rows is moved to the line of all."""
-    made, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+    """Two frontiers, and each rule's points; what is told of a few rows is moved to the line of all."""
+    made, (axes, below) = plt.subplots(2, 1, figsize=(6.8, 7.6), layout="constrained")
     free = record["free"]
-    axes.plot([free, 1], [0, 1 - free], color="0.25", lw=1, zorder=1, label="least bias there is")
+    axes.plot([free, 1], [0, 1 - free], color="0.25", lw=1, zorder=1, label="least there is")
+    below.plot(*zip(*record["frontier"], strict=True), color="0.25", lw=1, zorder=1)
     lines = dict.fromkeys(one["line"] for one in record["points"])
     marks, colors = itertools.cycle("*osDv^P<>"), itertools.cycle(plt.colormaps["tab10"].colors)
     for line, mark, color in zip(lines, marks, colors, strict=False):
         points = [one for one in record["points"] if one["line"] == line]
         x = [one["acceptance"] - one["free"] + free for one in points]
-        axes.plot(
-            x, [one["bias"] for one in points], mark, ms=6, mfc="none", mew=1.4, color=color, label=line, zorder=3
-        )
-    axes.set(xlabel="acceptance", ylabel="bias (TV from the target's law)")
+        style = {"ms": 6, "mfc": "none", "mew": 1.4, "color": color, "zorder": 3}
+        axes.plot(x, [one["bias"] for one in points], mark, label=line, **style)
+        below.plot([one["some_acceptance"] for one in points], [one["kl"] for one in points], mark, **style)
+    axes.set(ylabel="bias (TV from the target's law)")
     axes.set_title("The bundled pair, one draft", fontsize=9, loc="left")
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    below.set(xlabel="acceptance", ylabel=f"KL(output || target), {record['some']} rows")
+    for part in (axes, below):
+        part.grid(alpha=0.25)
+        part.spines[["top", "right"]].set_visible(False)
     made.legend(loc="outside right upper", frameon=False, fontsize=8)
     return made
 

@@ -1,7 +1,7 @@
 (* What the statements say: every headline theorem; what they assume beyond their hypotheses, which is nothing; then the
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection spechub recursive acceptance coupling duality iid optimal winner labels span moves spans reached refused loop block words tokenwise survival traversal tree controller policy target_best stops dsi kseq_rho ratios dominance block_optimal text_bound greedy_block highest paths_bound flow_rule renewal kseq lifted robust price neighbours replaced prefix target_only wellformed rationals forced.
+Require Import prob rejection spechub recursive acceptance coupling duality iid optimal winner labels span moves spans reached refused loop block words tokenwise survival traversal tree controller policy target_best stops dsi kseq_rho ratios dominance block_optimal text_bound greedy_block highest paths_bound flow_rule renewal kseq lifted robust price neighbours replaced prefix target_only wellformed rationals forced frontier accepts_more.
 Require budget.
 Set Printing Width 100.
 Check E_const.
@@ -186,6 +186,15 @@ Check budget.falling_priced.
 Check budget.rising_loses.
 Check budget.stops_stay.
 Check budget.stop_best.
+Check nearest.
+Check nearest_tv.
+Check nearest_square.
+Check frontier_bound.
+Check clipped_emitted.
+Check clipped_accepted.
+Check naive_below_recursive.
+Check recursive_below_kseq.
+Check two_without_replacement.
 Check Qc_realFieldType.
 (* one term that needs them all: what it assumes is what any of them does *)
 Definition headlines := (
@@ -214,9 +223,9 @@ Definition headlines := (
   @one_step_best, @one_step_speed, @same_law_falls, @convex_mixture, @mixed_inside, @idle_token, @shortest_prefix,
   @shortest_prefix_iid, @length_tv, @stop_lossless, @token_stop_lossless, @dsi_plain, @dsi_cycle,
   @target_only_lossless, @target_only_decode, @target_only_length, @target_only_survival, @target_only_best,
-  @target_only_most, @greedy_decode, @block_wf, @kseq_wf, @balanced_least, @balanced_sum, @balanced_value, @budget.budget_best, @budget.falling_priced,
-  @budget.rising_loses, @budget.stops_stay, @budget.stop_best,
-  @tail_understated, @Qc_realFieldType).
+  @target_only_most, @greedy_decode, @block_wf, @kseq_wf, @balanced_least, @balanced_sum, @balanced_value, @tail_understated,
+  @budget.budget_best, @budget.falling_priced, @budget.rising_loses, @budget.stops_stay, @budget.stop_best, @nearest, @nearest_tv, @nearest_square, @frontier_bound, @clipped_emitted, @clipped_accepted,
+  @naive_below_recursive, @recursive_below_kseq, @two_without_replacement, @Qc_realFieldType).
 Print Assumptions headlines.
 Print is_dist.
 Print overlap.
@@ -365,3 +374,6 @@ Print budget.falls.
 Print budget.priced.
 Print budget.gains_fall.
 Print budget.cost_convex.
+Print clip.
+Print tangent.
+Print divergence.

@@ -42,6 +42,7 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
             "errors": [0.1, 0.1, 0.2],
             "overlaps": [0.9] * 3,
         },
+        "drift_bounds": {"errors": [[0.1, 0.2], [0.0, 0.1]], "divergences": [[0.02, 0.1], [0.0, 0.02]]},
         "diagnose": {"off": [off], "on": on},
         "engine_tree": {"ranks": [0.6, 0.2], "steps": 2, "top_k": 2, "tokens": 5},
         "from_pass_times": {"target": specsim.read_pass_times(PASSES), "draft": 0.1},
@@ -57,7 +58,15 @@ def calls_of_logs() -> dict[str, dict[str, Any]]:
         "shared_tokens": {"target": ["a", "b", "c"], "draft": ["c", "x", "a"]},
         "shorter_tau": {"survival": [0.8, 0.64, 0.512], "length": 2},
         "small_tokenizer": {"tokens": ["a", "b", "ab"], "merges": [("a", "b")]},
+        "text_drift": {
+            "target": lambda ids: [0.5, 0.5],
+            "draft": lambda ids: [0.9, 0.1],
+            "rule": "lenience",
+            "length": 2,
+        },
         "translated_draft": {"q": [0.1, 0.3, 0.6], "shared": shared, "vocab": 3},
+        "lossy_optimum": {"p": [0.5, 0.3, 0.2], "q": [0.1, 0.3, 0.6], "limit": 0.1},
+        "nearest_output": {"p": [0.5, 0.3, 0.2], "q": [0.1, 0.3, 0.6], "acceptance": 0.9},
         "vocabulary_bound": {"p": [0.5, 0.3, 0.2], "shared": shared},
     }
 

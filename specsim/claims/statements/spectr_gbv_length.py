@@ -12,8 +12,8 @@ from specsim.types import Array
 
 SOURCE = "arXiv:2604.25925"
 STATEMENT = (
-    "SpecTr-GBV keeps the optimal expected number of drafts of K i.i.d. paths, the sum over texts x of P "
-    "(1 - (1 - min(1, Q/P))^K)."
+    "SpecTr-GBV attains the largest expected length of K i.i.d. paths (abstract), by its formula the sum over texts x "
+    "of P (1 - (1 - min(1, Q/P))^K)."
 )
 
 

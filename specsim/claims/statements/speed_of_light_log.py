@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from specsim.claims.statements._verdict import HOLDS, REFUTED, Settled
+from specsim.claims.statements._verdict import REFUTED, UNDER, Settled
 from specsim.trees.limits import speed_of_light
 
 SOURCE = "arXiv:2512.11718"
 STATEMENT = (
-    "A deterministic tree of N nodes gives at most (mu + mu2) log N / mu^2 + O(1) tokens a call, mu and "
-    "mu2 the target's mean entropy and second log-moment."
+    "Any deterministic speculation within a capacity of N tokens predicts at most (mu + mu2) log N / mu^2 + O(1) of "
+    "them, mu and mu2 the target's mean entropy and second log-moment (abstract)."
 )
 
 
@@ -28,8 +28,8 @@ def settle() -> Settled:
     values = [float(speed_of_light(law, nodes=n)) for n in SIZES]
     slopes = [(b - a) / math.log(4) for a, b in pairwise(values)]
     return Settled(
-        HOLDS if max(slopes) <= slope else REFUTED,
-        "on one law with 4 to 1,024 nodes: the exact value grows by less than the bound for each unit of log N.",
+        UNDER if max(slopes) <= slope else REFUTED,
+        "one law with 4 to 1,024 nodes, where the exact value grows by less than the bound for each unit of log N.",
         {"bound, tokens per unit of log N": f"{slope:.4f}", "most met": f"{max(slopes):.4f}"}
         | {f"exact, {n} nodes": f"{value:.4f}" for n, value in zip(SIZES, values, strict=True)},
     )

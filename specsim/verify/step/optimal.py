@@ -17,8 +17,8 @@ Randomness.  u[k] and u[K+k] choose the partner of draft k and whether it moves;
              u[2K+1] draws y.
 Cost.        prepare O(V log V), two sorts, of a long NumPy row one (`_long`), O(V) and no sort with
              bins; verify O(K log V) on its plan; transition O(K^2 V).
-Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; the rule is this
-             project's.
+Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; Thomas and Pal,
+             arXiv:2511.15898, reach it to an accuracy by convex minimisation. The rule is ours.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Cost.        prepare O(V log V + n B^3) for B bins and n steps of Newton's metho
              off by 4e-15: 8 as a rule, 22 at most in 48,000 pairs; 24 where values cannot be looked
              at (GPU, JAX). verify O(V).
 Paper.       None: this project's. The value of the optimum is T15, by the q-convexity of
-             arXiv:2502.18779.
+             arXiv:2502.18779; that weights exist is of Monderer, Samet and Shapley 1992 (T38).
 """
 
 from __future__ import annotations
