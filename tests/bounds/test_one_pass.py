@@ -127,7 +127,9 @@ def test_bad_arguments_are_named() -> None:
 
 
 def test_of_three_places_the_last_two_are_a_pair() -> None:
-    """A coin that is copied: 1 for the first draft, and 1 + 1/2 for the pair; tokenwise 1, 1/2 and 1/2."""
+    """A coin, its copy, and a third token of 3/4 or 1/4: 1 for the first draft, and 1 + 3/4 for the pair."""
     coin, heads, tails = [F(1, 2)] * 2, [F(1), F(0)], [F(0), F(1)]
-    bound = one_pass_bound(np.array([[coin, heads, heads], [coin, tails, tails]]))
-    assert (bound.tau, bound.any_rule) == (3, F(7, 2))
+    likely, rare = [F(3, 4), F(1, 4)], [F(1, 4), F(3, 4)]
+    bound = one_pass_bound(np.array([[coin, heads, likely], [coin, tails, rare]]))
+    assert bound.places.tolist() == [1, F(1, 2), F(3, 4)]
+    assert (bound.tau, bound.any_rule) == (F(13, 4), F(15, 4))
