@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim.cli import app
-from specsim.commands.plan.read import read_histogram
+from specsim.commands.plan.answers import acceptance_of_log
 from specsim.lengths.hazard_files import read_hazards
 
 REPORTS = Path(__file__).parents[1] / "logs" / "reports"
@@ -154,7 +154,7 @@ def test_report_13_rates_by_position_become_hazards(tmp_path: Path) -> None:
 
 def test_report_15_a_histogram_of_requests_is_what_plan_takes() -> None:
     for name, hazards in (("15-vllm.json", [4 / 43, 3 / 4, 1]), ("15-trtllm.json", [12 / 20, 1, 6 / 12])):
-        assert read_histogram(report(name), share=1.0).hazards(3) == pytest.approx(hazards)
+        assert acceptance_of_log(report(name), None, 1.0, False).hazards(3) == pytest.approx(hazards)
     said = run("plan", "--histogram", report("12-mid.json"), "--cost-ratio", 0.05, code=2)
     assert 'write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}' in said
 

@@ -51,7 +51,7 @@ def test_hazards_and_histograms(tmp_path: Path) -> None:
 def test_rows_with_their_tokens_follow_the_renewal_law(tmp_path: Path) -> None:
     held = texts(np.random.default_rng(1), [300, 500])
     save_file(held, tmp_path / "r.safetensors")
-    given = read.read_rows(tmp_path / "r.safetensors")
+    given = read.read_rows(tmp_path / "r.safetensors").acceptance
     ratio = np.take_along_axis(held["q"] / held["p"], held["tokens"][:, None], 1)[:, 0]
     for gamma in (1, 4):
         parts = [
@@ -79,7 +79,7 @@ def test_rows_with_their_tokens_follow_the_renewal_law(tmp_path: Path) -> None:
     assert alone["assumptions"][0].endswith("of one text, so its error is not known")
     del held["tokens"], held["lengths"]
     save_file(held, tmp_path / "r.safetensors")
-    assert read.read_rows(tmp_path / "r.safetensors").hazards(1) == [pytest.approx(mean)]
+    assert read.read_rows(tmp_path / "r.safetensors").acceptance.hazards(1) == [pytest.approx(mean)]
 
 
 def test_the_case_of_a_head_does_not_matter(tmp_path: Path) -> None:
