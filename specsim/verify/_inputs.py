@@ -34,7 +34,8 @@ def all_there(drafts: Array, count: int | Draws) -> None:
         raise ValueError(f"drafts{row} has -1 in front of a token; empty places come last")
     # Their number is one that the law of N allows.
     number = xp.sum(xp.where(empty, 0, 1), axis=-1)
-    wrong = (number < count.least) | (number > count.least + (count.extra > 0))
+    is_allowed = (number == count.least) | ((number == count.least + 1) & (count.extra > 0))
+    wrong = ~is_allowed
     if bool(xp.any(wrong)):
         row, count_there = check.first_bad(number, wrong)
         raise ValueError(

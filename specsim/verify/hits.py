@@ -82,14 +82,17 @@ def _enumerated(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -
     xp = array_namespace(p, q)
     p, q = xp.broadcast_arrays(p, q)
     shape, vocab = p.shape[:-1], p.shape[-1]
+
+    def hit_rate(p: Array, q: Array) -> Array:
+        """Return the hit probability (...) of rows (..., V)."""
+        _, drafted = hits(rule, p, q, num_drafts)
+        return xp.sum(drafted, axis=-1)
+
     if isinstance(num_drafts, Draws) or not shape:
-        return xp.sum(hits(rule, p, q, num_drafts)[1], axis=-1)
+        return hit_rate(p, q)
     p, q = (xp.reshape(row, (-1, vocab)) for row in (p, q))
     size = max(1, PIECE // vocab ** (num_drafts + 1))
-    rates = [
-        xp.sum(hits(rule, p[i : i + size], q[i : i + size], num_drafts)[1], axis=-1)
-        for i in range(0, max(len(p), 1), size)
-    ]
+    rates = [hit_rate(p[i : i + size], q[i : i + size]) for i in range(0, max(len(p), 1), size)]
     return xp.reshape(xp.concat(rates, axis=0), shape)
 
 
@@ -149,7 +152,8 @@ def hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple
 def summed(kernel: Array, q: Array, tuples: Array, num_drafts: int | Draws, scheme: str) -> tuple[Array, Array]:
     """`hits` from the law given each of n tuples (..., n, V), drawn from rows (..., 1, V) of q."""
     xp = array_namespace(q)
-    joint = discover.find("draft", scheme).probability(q, tuples, num_drafts)[..., None] * kernel
+    probability = discover.find("draft", scheme).probability(q, tuples, num_drafts)
+    joint = probability[..., None] * kernel
     drafted = xp.any(tuples[..., None] == xp.arange(q.shape[-1], device=device(q)), axis=-2)
     return xp.sum(joint, axis=-2), xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-2)
 
@@ -160,7 +164,9 @@ def draft_tuples(vocab: int, length: int | Draws, batch: tuple[int, ...] = ()) -
     For a law of N those of every length that some row draws, -1 after the last token.
     """
     if isinstance(length, Draws):
-        lengths = np.unique(np.stack([length.least + 0 * length.extra, length.least + (length.extra > 0)]))
+        # Each row has `least` draws, or one more where it has an `extra`.
+        most = np.where(length.extra > 0, length.least + 1, length.least)
+        lengths = np.unique(np.stack([length.least + 0 * length.extra, most]))
         parts = [draft_tuples(vocab, int(n), batch) for n in lengths]
         return np.concatenate(
             [np.pad(x, ((0, 0), (0, int(lengths[-1]) - x.shape[1])), constant_values=-1) for x in parts]

@@ -27,7 +27,7 @@ def parsed_params(rule: ModuleType, words: Sequence[str], argument: str = "param
 
 
 def _converted(value: str, annotation: str, where: str) -> Any:
-    """The value in the annotated type; ValueError, which names `where`, if it is not of that type."""
+    """Return the value in the annotated type; ValueError, which names `where`, if it is not of that type."""
     if annotation.startswith(("Literal", "str")):
         return value
     is_integer = annotation.startswith("int")

@@ -52,7 +52,8 @@ class Steps(NamedTuple):
 
     # (..., gamma+1, V): (w_i p - q)+, unnormalised; p after the last draft.
     rows: Array
-    # (..., gamma+1), both: draft i passes with probability min(1, more/less), 1 at 0/0.
+    # (..., gamma+1), both: draft i passes with probability min(1, more/less), 1 at 0/0. Numerator and
+    # denominator are kept apart, so that nothing is divided before the test.
     more: Array
     less: Array
 
@@ -77,7 +78,8 @@ def survival(ratio: Array) -> Array:
     """P(n >= i | text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the emitted text."""
     xp = array_namespace(ratio)
     # min(1, min_{j<=i} prod_{l<=j} q_l/p_l): the least joint ratio so far, at most 1.
-    least, joint, leasts = xp.ones_like(ratio[..., :1]), xp.ones_like(ratio[..., :1]), []
+    least = joint = xp.ones_like(ratio[..., :1])
+    leasts = []
     for i in range(ratio.shape[-1]):
         joint = product(joint, ratio[..., i : i + 1])
         least = xp.where(joint < least, joint, least)

@@ -38,6 +38,7 @@ class Steps(NamedTuple):
     """`block.Steps` with R_i = above/below (..., gamma+1), of which the larger is 1."""
 
     rows: Array  # (..., gamma+1, V): (above p - below q)+, unnormalised; p after the last draft
+    # Draft i passes with probability min(1, more/less), 1 at 0/0.
     more: Array  # (..., gamma+1): sum of (above p - below q)+; `above` after the last draft
     less: Array  # (..., gamma+1): sum of (below q - above p)+; `below` after the last draft
     above: Array
@@ -80,38 +81,43 @@ def continuation(plan: Plan, drafts: Array, kept: Array, token: Array) -> tuple[
     above, below = xp.ones_like(steps.above[..., :1]), xp.zeros_like(steps.above[..., :1])
     for i in range(gamma):
         is_end = (kept == i)[..., None]
-        p_drawn, q_drawn = (wide(at(w[..., i, :], token))[..., None] for w in plan)
-        above = xp.where(is_end, steps.above[..., i : i + 1] * p_drawn, above)
-        below = xp.where(is_end, steps.below[..., i : i + 1] * q_drawn, below)
+        p_token, q_token = (wide(at(w[..., i, :], token)) for w in plan)
+        above = xp.where(is_end, steps.above[..., i : i + 1] * p_token[..., None], above)
+        below = xp.where(is_end, steps.below[..., i : i + 1] * q_token[..., None], below)
     return above, below
 
 
 def _steps(plan: Plan, drafts: Array) -> Steps:
-    """Steps of the block at its gamma+1 positions, given drafts (..., gamma)."""
+    """Return the steps of the block at its gamma+1 positions, given drafts (..., gamma)."""
     p, q = plan
     xp, gamma = array_namespace(p, q), q.shape[-2]
+    # R_i = above/below after each draft, R_0 = 1.
     p_drawn, q_drawn = (wide(at(w, drafts)) for w in (p[..., :gamma, :], q))
     above, below = _joint(p_drawn, q_drawn, wide(xp.ones_like(p[..., 0, 0])))
-    # The excess and the deficit at each position, and R_gamma in their place at the last.
-    over = xp.astype(above[..., :gamma, None], p.dtype) * p[..., :gamma, :]
-    over = over - xp.astype(below[..., :gamma, None], q.dtype) * q
-    more, less = (mass(positive_part(w)) for w in (over, -over))
+    # above p - below q at each position, whose positive and negative parts decide the test:
+    # S_i/(S_i + 1 - R_i) is their ratio `more/less`, as p and q sum to 1.
+    difference = xp.astype(above[..., :gamma, None], p.dtype) * p[..., :gamma, :]
+    difference = difference - xp.astype(below[..., :gamma, None], q.dtype) * q
+    more, less = mass(positive_part(difference)), mass(positive_part(-difference))
+    # The last draft passes with probability min(1, R_gamma); the token after it comes from p.
     more = xp.concat([more, above[..., gamma:]], axis=-1)
     less = xp.concat([less, below[..., gamma:]], axis=-1)
-    rows = xp.concat([positive_part(over), p[..., gamma:, :]], axis=-2)
+    rows = xp.concat([positive_part(difference), p[..., gamma:, :]], axis=-2)
     return Steps(rows, more, less, above, below)
 
 
 def _joint(p_drawn: Array, q_drawn: Array, start: Array) -> tuple[Array, Array]:
-    """Numerators and denominators (..., gamma+1) of R_0, ..., R_gamma; the larger of each is 1."""
-    xp, pairs = array_namespace(start), [(start, start)]
+    """Return numerators and denominators (..., gamma+1) of R_0, ..., R_gamma; the larger of each is 1."""
+    xp, above, below = array_namespace(start), start, start
+    numerators, denominators = [above], [below]
     for i in range(p_drawn.shape[-1]):
-        above, below = pairs[-1][0] * p_drawn[..., i], pairs[-1][1] * q_drawn[..., i]
+        above, below = above * p_drawn[..., i], below * q_drawn[..., i]
         larger = xp.where(above > below, above, below)
         # Both are 0 where p is and q underflows: the ratio is 0, and
         # must not be read as 0/0, which always passes.
         below = xp.where(larger > 0, below, 1 + 0 * below)
         larger = xp.where(larger > 0, larger, 1)
-        pairs.append((above / larger, below / larger))
-    above, below = (xp.stack(list(side), axis=-1) for side in zip(*pairs, strict=True))
-    return above, below
+        above, below = above / larger, below / larger
+        numerators.append(above)
+        denominators.append(below)
+    return xp.stack(numerators, axis=-1), xp.stack(denominators, axis=-1)

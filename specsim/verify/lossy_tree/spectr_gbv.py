@@ -58,7 +58,9 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
     tokens = xp.reshape(tree.tokens, (*tree.tokens.shape[:-1], count, length))
     # Rows (..., K, L+1, V) of p and q along each path, from the root on.
     steps = np.arange(length + 1)
-    places = np.where(steps > 0, np.arange(count)[:, None] * length + steps, 0)
+    # Row numbers: path k has rows k L + 1, ..., k L + L, after the root's.
+    before = length * np.arange(count).reshape(-1, 1)
+    places = np.where(steps > 0, before + steps, 0)
     along = xp.asarray(places.reshape(-1), device=device(p))
     target, draft = (
         wide(xp.reshape(xp.take(w, along, axis=-2), (*w.shape[:-2], count, length + 1, w.shape[-1]))) for w in (p, q)
@@ -74,11 +76,11 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
     # The residual, with r = min(1, Q/P): P (1 - r^K) = P (1 - r)(1 + r + ... + r^(K-1)).
     # After a whole path it is p.
     ratio = _ratio(joint_p, joint_q)
-    left = excess(joint_p, joint_q) * mean_slope(ratio, 1 + 0 * ratio, draws)
-    left = xp.concat([left[..., :length, :], target[..., length:, :]], axis=-2)
+    left_over = excess(joint_p, joint_q) * mean_slope(ratio, 1 + 0 * ratio, draws)
+    left_over = xp.concat([left_over[..., :length, :], target[..., length:, :]], axis=-2)
     # One row for the root, which all paths share, then those of the nodes.
-    after_root = xp.reshape(left[..., 1:, :], (*p.shape[:-2], -1, p.shape[-1]))
-    rows = xp.concat([left[..., 0, :1, :], after_root], axis=-2)
+    after_root = xp.reshape(left_over[..., 1:, :], (*p.shape[:-2], -1, p.shape[-1]))
+    rows = xp.concat([left_over[..., 0, :1, :], after_root], axis=-2)
     return Plan(tests, nodes, rows, p)
 
 
@@ -137,8 +139,9 @@ def _prefix_laws(p: Array, q: Array, tokens: Array) -> _PrefixLaws:
     columns = [(target, draft, drawn)]
     # Each token multiplies them by its probabilities.
     for i in range(p.shape[-2]):
-        p_token, q_token = (at(w[..., i, :], tokens[..., i])[..., None] for w in (p, q))
-        target, draft, drawn = target * p_token, draft * q_token, drawn * q_token
+        p_token, q_token = (at(w[..., i, :], tokens[..., i]) for w in (p, q))
+        target = target * p_token[..., None]
+        draft, drawn = draft * q_token[..., None], drawn * q_token[..., None]
         # Divide P and Q by the larger, so that they do not underflow together.
         larger = xp.where(target > draft, target, draft)
         larger = xp.where(larger > 0, larger, 1)

@@ -65,15 +65,15 @@ def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Arra
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         for i in range(0, len(p), CHUNK):
             a, b = (w[i : i + CHUNK].astype(np.float64, copy=False) for w in (p, q))
-            there = place[i : i + CHUNK]
+            piece = place[i : i + CHUNK]
             # The leading bits are the bin; -0.0 and nan may have a sign, which is cleared.
-            np.bitwise_and((a / b).view(np.int64), UNSIGNED, out=there)
-            np.right_shift(there, shift, out=there)
-            np.subtract(there, before, out=there)
-            np.maximum(there, 0, out=there)
-            np.minimum(there, size - 1, out=there)
-            p_bin += np.bincount(there, a, size)
-            q_bin += np.bincount(there, b, size)
+            np.bitwise_and((a / b).view(np.int64), UNSIGNED, out=piece)
+            np.right_shift(piece, shift, out=piece)
+            np.subtract(piece, before, out=piece)
+            np.maximum(piece, 0, out=piece)
+            np.minimum(piece, size - 1, out=piece)
+            p_bin += np.bincount(piece, a, size)
+            q_bin += np.bincount(piece, b, size)
     return place, p_bin, q_bin
 
 
@@ -103,7 +103,8 @@ def sums(w: Array, place: Array, size: int) -> Array:
     # NumPy: one count over all rows, each row with cells of its own.
     if is_numpy_array(w):
         rows = math.prod(batch)
-        cells = (size * np.arange(rows)[:, None] + place.reshape(rows, -1)).ravel() if batch else place
+        first_cell = size * np.arange(rows).reshape(-1, 1)
+        cells = (first_cell + place.reshape(rows, -1)).ravel() if batch else place
         if not is_exact(w):
             return np.bincount(cells, w.ravel(), rows * size).reshape(*batch, size)
         out = np.zeros(rows * size, dtype=object)

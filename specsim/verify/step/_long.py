@@ -93,13 +93,13 @@ def ordered(p: Array, q: Array) -> Array:
     ids, unit = np.arange(vocab, dtype=np.uint64), np.uint64(1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         for s in _pieces(vocab):
-            part = np.divide(p[s], q[s], out=ratio[s])
+            piece = np.divide(p[s], q[s], out=ratio[s])
             # Cap the ratios, and 0/0 with them, which is NaN; turn -0.0 into 0.0.
-            part[~(part < INFINITY)] = INFINITY
-            part += 0.0
+            piece[~(piece < INFINITY)] = INFINITY
+            piece += 0.0
             # Bits of floats that are not negative ascend as the floats do; their sign bit is 0 and
             # is shifted out.
-            np.left_shift(part.view(np.uint64), unit, out=words[s])
+            np.left_shift(piece.view(np.uint64), unit, out=words[s])
             words[s] >>= bits
             words[s] <<= bits
             words[s] |= ids[s]
@@ -115,8 +115,8 @@ def ordered(p: Array, q: Array) -> Array:
 def _settled(order: Array, ratio: Array, near: Array, differ: Array) -> Array:
     """Return the order with its uncertain runs sorted again, by the whole ratio.
 
-    A place of `near` agrees with the next one in the leading bits of p/q, and is in one run with
-    it. A run is uncertain if it holds a place of `differ`, where the ratios themselves differ.
+    A place of `near` agrees with the next place in the leading bits of p/q: both are in one run. A
+    run is uncertain if it holds a place of `differ`, where the ratios themselves differ.
     """
     # Number the runs, and mark those that are uncertain.
     begins = np.ones(len(order), dtype=bool)
@@ -139,10 +139,14 @@ def _settled(order: Array, ratio: Array, near: Array, differ: Array) -> Array:
 
 
 def _levels(p_part: Array, q_part: Array, p_mass: Array, q_mass: Array, draws: Draws) -> tuple[float, float, float]:
-    """Return (loss, c, d): each is an extremum over the prefixes H of the order of p/q.
+    """Return (loss, c, d) of w = max(c q, min(p, d q)), each an extremum over places k.
 
-    loss = max_H Pr[all drafts in H] - p(H) is 1 - acceptance. c is the level that fills the first
-    tokens by the loss, d the one that cuts the last tokens by it.
+    H_k are the places up to k in the order of p/q. Part and mass have p and q of each place (V,),
+    and their sums over H_k.
+
+    loss = max_k Pr[all drafts in H_k] - p(H_k)             is 1 - acceptance
+    c    = min_k (p(H_k) + loss) / q(H_k)                   fills the first tokens by the loss
+    d    = max_k (p(from k on) - loss) / q(from k on)       cuts the last tokens by the loss
     """
     pieces, tiny = _pieces(len(p_mass)), noise(p_mass)
     # First and last place of each piece, for the bounds.
@@ -150,38 +154,42 @@ def _levels(p_part: Array, q_part: Array, p_mass: Array, q_mass: Array, draws: D
     last = np.minimum(first + CHUNK, len(p_mass)) - 1
 
     def excess(s: slice) -> Array:
-        """Pr[all drafts in H] - p(H) where above rounding, for the prefixes H that end in s."""
-        more = inside(q_mass[s], draws) - p_mass[s]
-        return more[more > draws.limit * tiny * p_mass[s]]
+        """Return Pr[all drafts in H_k] - p(H_k) for k in s, those above rounding."""
+        excesses = inside(q_mass[s], draws) - p_mass[s]
+        return excesses[excesses > draws.limit * tiny * p_mass[s]]
 
     def minus_level(s: slice) -> Array:
-        """Minus the level that fills the first tokens, up to each place in s, by the loss."""
+        """Return -(p(H_k) + loss) / q(H_k) for k in s, where q(H_k) is above rounding."""
         is_safe = q_mass[s] > tiny
         return -(p_mass[s][is_safe] + loss) / q_mass[s][is_safe]
 
     def lid(s: slice) -> Array:
-        """The level that cuts the last tokens, from each place in s on, by the loss."""
+        """Return (p(from k on) - loss) / q(from k on) for k in s, where q is above rounding."""
         q_after = q_mass[-1] - q_mass[s] + q_part[s]
         is_safe = q_after > tiny
         return ((p_mass[-1] - p_mass[s] + p_part[s] - loss)[is_safe]) / q_after[is_safe]
 
-    # Bound each maximum piece by piece: the masses grow, so that a piece's ends bound them.
-    loss = _most(excess, inside(q_mass[last], draws) - p_mass[first], pieces, 0.0)
+    # The loss. Masses grow from place to place, so the ends of a piece bound each of its values.
+    bound = inside(q_mass[last], draws) - p_mass[first]
+    loss = _most(excess, bound, pieces, 0.0)
+
+    # c, a minimum: minus the maximum of minus the levels.
     bound = -(p_mass[first] + loss) / np.maximum(q_mass[last], tiny)
     fill = -_most(minus_level, bound, pieces, -INFINITY)
+
+    # d, of which d >= c holds also where no place has draft mass from it on.
     q_after = q_mass[-1] - q_mass[last] + q_part[last] - tiny
     p_after = p_mass[-1] - p_mass[first] + p_part[first] - loss + tiny
     bound = np.where(q_after > 0, p_after / np.where(q_after > 0, q_after, 1), np.inf)
-    # d >= c, also where q_after is 0 at every place.
     cut = max(_most(lid, bound, pieces, 0.0), fill)
     return loss, fill, cut
 
 
 def _most(f: Callable[[slice], Array], bound: Array, pieces: list[slice], least: float) -> float:
-    """Largest value of f over all pieces, at least `least`.
+    """Return the largest value of f over all pieces, at least `least`.
 
-    bound[i] is not below the values of f on piece i: pieces are read from the highest bound on,
-    and not where the bound is not above the largest value so far.
+    No value of f on piece i is above bound[i]. Pieces are evaluated from the highest bound down, and
+    skipped once the bound is not above the largest value so far.
     """
     largest = least
     for i in np.argsort(-bound):

@@ -35,18 +35,19 @@ def token(plan: Plan, drafts: Array, u: Array) -> Array:
     return np.array(plan.left_over.searchsorted(total - numbers[-1] * total))
 
 
-def _label(plan: Plan, draft: int, which: float, moves: float) -> int:
-    """Label of the draft: the place of the stretch that it takes, its token's or a partner's.
+def _label(plan: Plan, draft: int, u_partner: float, u_move: float) -> int:
+    """Return the label of a draft: the place that it takes, its token's or a partner's.
 
-    The uniform `which` chooses the partner, `moves` decides whether the draft moves there.
+    `u_partner` chooses the partner, `u_move` decides whether the draft moves there.
     """
     place = plan.place.item(draft)
     wanted, q, slope = plan.wanted.item(place), plan.q_there.item(place), plan.slope.item(place)
     unmoved = q * slope
-    # Its span on the line of gains or of losses faces its partners on the other line, which is as
-    # long.
+    # The token's span, on the line of gains or of losses, faces its partners on the other line,
+    # which is as long.
     line, partners = (plan.gains, plan.losses) if unmoved < wanted else (plan.losses, plan.gains)
     end = min(line.item(place), partners.item(-1))
     size = min(abs(wanted - unmoved), end)
-    partner = int(partners.searchsorted(end - which * size))
-    return partner if moves * (q * abs(plan.slope.item(partner) - slope)) < size else place
+    partner = int(partners.searchsorted(end - u_partner * size))
+    gap = q * abs(plan.slope.item(partner) - slope)
+    return partner if u_move * gap < size else place

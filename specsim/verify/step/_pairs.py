@@ -44,9 +44,9 @@ def weights(wanted: Array, met: Array, tier: Array) -> Array:
     xp = array_namespace(wanted)
     rounding = float(xp.finfo(wanted.dtype).eps)
     itself = xp.eye(wanted.shape[-1], dtype=xp.bool, device=device(wanted))
-    same = tier[..., :, None] == tier[..., None, :]
+    is_same_tier = tier[..., :, None] == tier[..., None, :]
     # What hardly meets others is left out: its equation would drown in the rounding of the others'.
-    met = xp.where(same & ~itself, met, 0)
+    met = xp.where(is_same_tier & ~itself, met, 0)
     idle = xp.sum(met, axis=-1) <= RARE * rounding
     met = xp.where(_either(idle), 0, met)
     total = xp.sum(met, axis=-1)
@@ -54,15 +54,16 @@ def weights(wanted: Array, met: Array, tier: Array) -> Array:
     # In each tier as much is won as there are meetings, to the
     # last bit: else no weights could give it.
     wanted = xp.where(idle, 0, wanted)
-    in_tier = _sums(wanted, same)
-    meetings = _sums(total, same) / 2
+    in_tier = _sums(wanted, is_same_tier)
+    meetings = _sums(total, is_same_tier) / 2
     wanted = wanted * xp.where(in_tier > 0, meetings / xp.where(in_tier > 0, in_tier, 1), 1)
     # Begin as if each met the average of its tier.
     logs = xp.where(idle, 0, xp.log(_share(wanted, total)) - xp.log(_share(total - wanted, total)))
     won, off = _wins(logs, met, wanted)
     error = xp.sum(abs(off), axis=-1)
     begin = _State(logs, won, off, error, 0 * error + LARGEST)
-    logs = _until_near(begin, partial(_moved, met, wanted, same & ~_either(idle), itself), ENOUGH * rounding).logs
+    step = partial(_moved, met, wanted, is_same_tier & ~_either(idle), itself)
+    logs = _until_near(begin, step, ENOUGH * rounding).logs
     # No weight becomes 0: of two that do, neither would win.
     least = float(np.log(float(xp.finfo(wanted.dtype).smallest_normal))) / 2
     return xp.exp(xp.clip(logs - xp.max(logs, axis=-1, keepdims=True), min=least))
@@ -100,12 +101,12 @@ def _until_near(state: _State, moved: Callable[[_State], _State], enough: float)
     return state
 
 
-def _moved(met: Array, wanted: Array, same: Array, itself: Array, state: _State) -> _State:
-    """State after one step; a row that the step does not bring nearer stays where it is, with a shorter next step."""
+def _moved(met: Array, wanted: Array, is_same_tier: Array, itself: Array, state: _State) -> _State:
+    """Return the state after one step; a row that it brings no nearer keeps its logs, with a shorter next step."""
     xp = array_namespace(wanted)
     longest = state.longest
     # Newton's step, with every logarithm's move limited.
-    step = _step(state.off, met * state.won * xp.matrix_transpose(state.won), same, itself)
+    step = _step(state.off, met * state.won * xp.matrix_transpose(state.won), is_same_tier, itself)
     logs = state.logs - xp.clip(step, -longest[..., None], longest[..., None])
     won, off = _wins(logs, met, wanted)
     error = xp.sum(abs(off), axis=-1)
@@ -133,8 +134,8 @@ def _wins(logs: Array, met: Array, wanted: Array) -> tuple[Array, Array]:
     return won, xp.sum(met * won, axis=-1) - wanted
 
 
-def _step(off: Array, curve: Array, same: Array, itself: Array) -> Array:
-    """Newton's step (..., B) in the logarithms, from gradient `off` and curve of pairs (..., B, B).
+def _step(off: Array, curve: Array, is_same_tier: Array, itself: Array) -> Array:
+    """Return Newton's step (..., B) in the logarithms, from gradient `off` and curve of pairs (..., B, B).
 
     All equations are scaled by their own curve, for some weights are very small, and their curves
     with them. Adding the same to all logarithms of a tier changes nothing: that direction is held
@@ -148,10 +149,11 @@ def _step(off: Array, curve: Array, same: Array, itself: Array) -> Array:
     matrix = xp.where(itself, 1 + 4 * float(xp.finfo(off.dtype).eps), scaled)
     # The unit vector, in scaled coordinates, along which a whole tier
     # moves: its projection makes the matrix regular.
-    whole = _sums(diagonal, same)
-    along = xp.where(diagonal > 0, xp.sqrt(diagonal) / xp.sqrt(xp.where(whole > 0, whole, 1)), 0)
-    matrix = matrix + xp.where(same, along[..., :, None] * along[..., None, :], 0)
-    return scale * xp.linalg.solve(matrix, (scale * off)[..., None])[..., 0]
+    tier_sum = _sums(diagonal, is_same_tier)
+    along = xp.where(diagonal > 0, xp.sqrt(diagonal) / xp.sqrt(xp.where(tier_sum > 0, tier_sum, 1)), 0)
+    matrix = matrix + xp.where(is_same_tier, along[..., :, None] * along[..., None, :], 0)
+    solution = xp.linalg.solve(matrix, (scale * off)[..., None])
+    return scale * solution[..., 0]
 
 
 def _either(idle: Array) -> Array:
@@ -159,10 +161,10 @@ def _either(idle: Array) -> Array:
     return idle[..., :, None] | idle[..., None, :]
 
 
-def _sums(row: Array, same: Array) -> Array:
-    """Sums of a row (..., B) over those of the same tier (..., B, B)."""
+def _sums(row: Array, is_same_tier: Array) -> Array:
+    """Return for each entry of a row (..., B) the sum of the entries of its tier."""
     xp = array_namespace(row)
-    return xp.sum(xp.where(same, row[..., None, :], 0), axis=-1)
+    return xp.sum(xp.where(is_same_tier, row[..., None, :], 0), axis=-1)
 
 
 def _of_floats(wanted: Array, met: Array, tier: Array) -> Array:

@@ -196,7 +196,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _drafted(plan: Plan, drafts: Array) -> tuple[Array, Array]:
-    """Place of each draft's token (..., K), and the law of the place that it takes (..., K, s); zeros if dead."""
+    """Return the place of each draft's token (..., K), and the law (..., K, s) of the place it takes; 0 if dead."""
     xp = array_namespace(plan.p)
     place = at(plan.place[..., None, :], drafts)
     live_place = place - (plan.p.shape[-1] - plan.labels.shape[-1])
@@ -264,23 +264,29 @@ def _live_winners(p: Array, q: Array, dead: int, num_drafts: int) -> Array:
 
 
 def _exchanges(q: Array, slope: Array, wanted: Array) -> Array:
-    """Law of the place that each live token takes (..., s, s): winners have the law `wanted`.
+    """Return the law (..., s, s) of the place that a draft of each live token takes.
 
-    A token gains if it would win less than wanted when no draft moves. The gains of all tokens laid
-    end to end are as long as their losses: a token's span on the one line faces the partners on the
-    other.
+    q, slope, wanted (..., s) are by place: q slope is the probability of winning if no draft moves,
+    `wanted` the law that winners get by the moves. A token gains if it would win less than wanted.
+    The gains of all tokens laid end to end are as long as their losses: a token's span on one line
+    faces its partners on the other.
     """
     xp = array_namespace(q)
-    gains, losses = positive_part(wanted - q * slope), positive_part(q * slope - wanted)
+    unmoved = q * slope
+    gains, losses = positive_part(wanted - unmoved), positive_part(unmoved - wanted)
     # Length (..., s, s) that the spans of two tokens share, of which one gains and the other loses.
     (gain_start, gain_end), (loss_start, loss_end) = _stretches(gains), _stretches(losses)
-    shared = xp.minimum(gain_end[..., :, None], loss_end[..., None, :])
-    shared = positive_part(shared - xp.maximum(gain_start[..., :, None], loss_start[..., None, :]))
+    shared_end = xp.minimum(gain_end[..., :, None], loss_end[..., None, :])
+    shared_start = xp.maximum(gain_start[..., :, None], loss_start[..., None, :])
+    shared = positive_part(shared_end - shared_start)
     shared = shared + xp.matrix_transpose(shared)
-    # A draft moves to a partner with probability
-    # shared / max(size, q |slope difference|), else it stays.
+    # A draft moves to a partner with probability shared / max(size, q |slope difference|).
     size = (gains + losses)[..., None]
-    gap = xp.maximum(q[..., None] * abs(slope[..., None, :] - slope[..., None]), size)
+    slope_difference = abs(slope[..., None, :] - slope[..., None])
+    gap = xp.maximum(q[..., None] * slope_difference, size)
     moved = xp.where(gap > 0, shared / xp.where(gap > 0, gap, 1), 0)
+    # Else it stays at its own place, on the diagonal.
     stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))
-    return xp.where(ids(q)[:, None] == ids(q), moved + stays, moved)
+    place = ids(q)
+    is_same_place = place[:, None] == place
+    return xp.where(is_same_place, moved + stays, moved)

@@ -135,7 +135,7 @@ def smallest_rho(p: Array, q: Array, num_drafts: int) -> Array:
 
 
 def _by_parts(p: Array, q: Array, num_drafts: int) -> Array:
-    """The least rho, found by cutting the interval into 2^bits parts at a time.
+    """Return the least rho, found by cutting the interval into 2^bits parts at a time.
 
     One pass over the row tests the ends of all parts: the tokens that can fail at rho are those
     with p/q < rho, so sums of p and q by parts of p/q give c at every end.
@@ -143,7 +143,8 @@ def _by_parts(p: Array, q: Array, num_drafts: int) -> Array:
     xp, kind = array_namespace(p, q), p.dtype
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     bits = min(max(p.shape[-1].bit_length() - 1, 4), MOST_BITS)
-    parts, low, width = 2**bits, xp.ones_like(p[..., :1]), num_drafts - 1.0
+    parts = 2**bits
+    low, width = xp.ones_like(p[..., :1]), num_drafts - 1.0
     number = xp.arange(1, parts, dtype=p.dtype, device=device(p))
     # p/q, cut off at 2K, beyond the interval.
     is_less = p < 2 * num_drafts * q

@@ -158,12 +158,13 @@ def _checked(neighbours: Array, vocab: int) -> Array:
     again = np.zeros(near.shape, dtype=bool)
     np.put_along_axis(again, order[:, 1:], ranked[:, 1:] == ranked[:, :-1], axis=-1)
     # Name the first id that is wrong.
+    own_ids = np.arange(vocab).reshape(-1, 1)
     for bad, why in (
         ((near < 0) | (near >= vocab), f"is no token of 0..{vocab - 1}"),
-        (near == np.arange(vocab)[:, None], "is the token itself"),
+        (near == own_ids, "is the token itself"),
         (again, "stands in its row already"),
     ):
         if bad.any():
-            i, j = np.argwhere(bad)[0]
+            i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
             raise ValueError(f"neighbours[{i}, {j}] is {near[i, j]}, which {why}")
     return near

@@ -101,8 +101,8 @@ def transition(plan: Plan, drafts: Array) -> Array:
     # places. NumPy works on one draft at a time, so that temporaries stay in cache.
     size = 1 if isinstance(plan.p, np.ndarray) else count
     laws = (_label_law(plan, drafts[..., k : k + size]) for k in range(0, count, size))
-    each = (law[..., k, :] for law in laws for k in range(size))
-    labels = [xp.where(missing[..., k, None], 0, law) for k, law in enumerate(each)]
+    label_laws = (law[..., k, :] for law in laws for k in range(size))
+    labels = [xp.where(missing[..., k, None], 0, law) for k, law in enumerate(label_laws)]
     up_to = [xp.where(missing[..., k, None], 1, xp.cumulative_sum(row, axis=-1)) for k, row in enumerate(labels)]
     # Draft k wins where earlier drafts have lower labels and later ones have no higher ones.
     law, replaced = 0, 0
@@ -178,8 +178,8 @@ def _order(ratio: Array) -> Array:
         return order
     # Sort again by the key V * group + id: a group ends where the ratio rises by more than
     # rounding.
-    part = along(ratio, order)
-    rises = part[..., :-1] < almost * part[..., 1:]
+    ascending = along(ratio, order)
+    rises = ascending[..., :-1] < almost * ascending[..., 1:]
     group = vocab * xp.cumulative_sum(xp.astype(rises, order.dtype), axis=-1, include_initial=True)
     return xp.sort(group + order, axis=-1) - group
 
@@ -225,40 +225,45 @@ def _exchange(plan: Plan, token: Array) -> _Exchange:
     return _Exchange(place, q, slope, gains, size, end)
 
 
-def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
-    """Label of each draft: the place of the stretch that it takes, its token's or a partner's.
+def _label(plan: Plan, drafts: Array, u_partner: Array, u_move: Array) -> Array:
+    """Return the label of each draft (..., K): the place, in the order of p/q, that it takes.
 
-    The uniform `which` chooses the partner, `moves` decides whether the draft moves there. A
-    missing draft has -1, before all places.
+    That is the place of its token or of a partner: `u_partner` chooses the partner, `u_move` decides
+    whether the draft moves there. A missing draft has label -1, before all places.
     """
     xp, missing = array_namespace(plan.p, drafts), drafts < 0
     place, q, slope, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
-    partner = _first(gains, plan.losses, plan.gains, end, which * size, place)
+    # A uniform point of the token's span faces the partner on the other line: losses for a token
+    # that gains, gains for one that loses.
+    partner = _first(gains, plan.losses, plan.gains, end, u_partner * size, place)
+    # Move with probability min(1, size / (q |slope difference|)).
     gap = q * abs(_entry(plan.slope, partner) - slope)
-    return xp.where(missing, -1, xp.where(moves * gap < size, partner, place))
+    label = xp.where(u_move * gap < size, partner, place)
+    return xp.where(missing, -1, label)
 
 
 def _label_law(plan: Plan, tokens: Array) -> Array:
     """Law of the label (..., K, V), by place, for each drafted token (..., K)."""
     xp = array_namespace(plan.p)
-    place, q, slope, gains, size, end = (w[..., None] for w in _exchange(plan, tokens))
-    # Length that the token's span shares with each partner's.
-    partners = xp.where(gains, plan.losses[..., None, :], plan.gains[..., None, :])
-    before = xp.concat([xp.zeros_like(partners[..., :1]), partners[..., :-1]], axis=-1)
-    shared = xp.minimum(size, end - before) - positive_part(end - partners)
+    exchange = _exchange(plan, tokens)
+    _, q, slope, gains, size, end = (column[..., None] for column in exchange)
+    # Length that the token's span shares with each partner's, which lies from `before` to `up_to`.
+    up_to = xp.where(gains, plan.losses[..., None, :], plan.gains[..., None, :])
+    before = xp.concat([xp.zeros_like(up_to[..., :1]), up_to[..., :-1]], axis=-1)
+    shared = xp.minimum(size, end - before) - positive_part(end - up_to)
     # A draft moves to a partner with probability shared / max(size, q |slope difference|),
     # else stays.
     gap = xp.maximum(q * abs(plan.slope[..., None, :] - slope), size)
     moved = _quotient(shared, gap, (shared > 0) & (gap > 0), 0)
     stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))
-    return moved + stays * one_hot(place[..., 0], moved)
+    return moved + stays * one_hot(exchange.place, moved)
 
 
 def _first(chosen: Array, row: Array, other: Array, end: Array, back: Array, place: Array) -> Array:
-    """First place whose cumulative sum is at least end - back; the last one always is.
+    """Return the first place (..., K) whose cumulative sum is at least end - back.
 
-    The sums are those in `row` where `chosen`, those in `other` elsewhere. `place` gives the shape
-    and the type of the answer.
+    The cumulative sums (..., V) are those of `row` where `chosen` (..., K), those of `other`
+    elsewhere; the last one always suffices. `place` gives the shape and the type of the answer.
     """
     xp, vocab = array_namespace(row), row.shape[-1]
     # The library's own search, where it takes these shapes.

@@ -80,7 +80,8 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     if is_exact(q):
         p, q = p * Fraction(1), q * Fraction(1)
-    top = ids(q) == xp.argmax(q, axis=-1)[..., None]
+    likeliest = xp.argmax(q, axis=-1)
+    top = ids(q) == likeliest[..., None]
     if num_drafts == 2 and not is_exact(q):
         q = _divisible(q, top)
     order, p_mass, q_mass = prefix_scan(p, q)
@@ -104,25 +105,27 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     weight = _pairs.weights(positive_part(still), met, tier)
     # A draft wins with probability weight a / (weight a + weight b) over one of its tier,
     # and always over one of a lower tier.
-    both = weight[..., :, None] + weight[..., None, :]
-    wins = xp.where(both > 0, weight[..., :, None] / xp.where(both > 0, both, 1), 0)
+    total = weight[..., :, None] + weight[..., None, :]
+    wins = xp.where(total > 0, weight[..., :, None] / xp.where(total > 0, total, 1), 0)
     wins = xp.where(is_above, 1, xp.where(tier[..., :, None] < tier[..., None, :], 0, wins))
     # A token alone in its bin does not meet itself.
-    alone = (size <= 1)[..., None] & (ids(size)[:, None] == ids(size))
-    wins = xp.where(alone, 0, wins)
+    bin_ids = ids(size)
+    is_same_bin = bin_ids[:, None] == bin_ids
+    is_alone = size <= 1
+    wins = xp.where(is_alone[..., None] & is_same_bin, 0, wins)
     # The law of the chosen draft that these wins give.
     winners = _over_others(Plan(p, q, odds, place, wins, q, q, 2), q_bin, odds_bin)
-    itself = xp.sum(xp.where(ids(size)[:, None] == ids(size), wins, 0), axis=-1)
+    itself = xp.sum(xp.where(is_same_bin, wins, 0), axis=-1)
     winners = winners - 2 * xp.take_along_axis(itself, place, axis=-1) * q * odds
     winners = xp.where(others > 0, winners, xp.where(top, q, 0 * q))  # the last token repeats
     plan = Plan(p, q, odds, place, wins, winners, residual(p, winners), 2)
     if p.shape[-1] <= bins:
         return plan
-    # Where tokens share a weight, recursive rejection may accept more: rows where it does are left
-    # to it. By more than rounding, which differs between NumPy and JAX: both reach the optimum on
-    # many peaked rows.
-    more = recursive_wor.acceptance_of_two(p, q) - _acceptance(plan)
-    return plan._replace(recursive=more > 2 * noise(p))
+    # Where tokens share a weight, recursive rejection may accept more: it verifies the rows where it
+    # does, by more than rounding. Rounding differs between NumPy and JAX, and both rules reach the
+    # optimum on many peaked rows.
+    gain = recursive_wor.acceptance_of_two(p, q) - _acceptance(plan)
+    return plan._replace(recursive=gain > 2 * noise(p))
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
@@ -164,7 +167,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
 
 
 def _recursive(plan: Plan) -> recursive_wor.Plan:
-    """The plan of recursive rejection for the same rows."""
+    """Return the plan of recursive rejection for the same rows."""
     return recursive_wor.prepare(plan.p, plan.q, plan.num_drafts)
 
 
@@ -218,8 +221,8 @@ def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass
     q_after = xp.concat([q_rest[..., 1:], 0 * q_rest[..., :1]], axis=-1)
     # F_k of T38: the probability that both drafts are among the first tokens.
     pairs = 1 - q_after * (1 + xp.cumulative_sum(odds_part, axis=-1))
-    more = xp.where(pairs - p_mass > 2 * noise(p), pairs - p_mass, 0)
-    loss = xp.max(more, axis=-1, keepdims=True)
+    excesses = xp.where(pairs - p_mass > 2 * noise(p), pairs - p_mass, 0)
+    loss = xp.max(excesses, axis=-1, keepdims=True)
     # c and d of T38, where p/q does not overflow.
     least = 0 if is_exact(q) else float(xp.finfo(q.dtype).smallest_normal)
     is_safe = q_mass > least

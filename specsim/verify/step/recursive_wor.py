@@ -120,7 +120,8 @@ def _all_rejected(row: Array, draft: Array, num_drafts: int) -> Array:
     if num_drafts == 2:
         # 1 - draft(x) is summed where x is the likeliest token:
         # only there could it vanish by cancellation.
-        top = ids(draft) == xp.argmax(draft, axis=-1)[..., None]
+        likeliest = xp.argmax(draft, axis=-1)
+        top = ids(draft) == likeliest[..., None]
         others = xp.sum(xp.where(top, 0, draft), axis=-1, keepdims=True)
         others = xp.where(top, others, 1 - draft)
         later = _excess(after, draft, quotient(1 + 0 * draft, xp.where(others > 0, others, 1 + 0 * draft)))
@@ -142,9 +143,11 @@ def _excess(p: Array, q: Array, scale: Array) -> Array:
     # Sort ratios and scales together, and sum p and q over what comes before each scale.
     order = xp.argsort(-keys, axis=-1, stable=True)
     place = xp.argsort(order, axis=-1, stable=True)[..., vocab:]
-    above = []
-    for w in (p, q):
+
+    def above(w: Array) -> Array:
+        """Return the sum (..., n) of w over the tokens whose ratio is above each scale."""
         padded = xp.concat([w, xp.zeros_like(scale)], axis=-1)
         sums = xp.cumulative_sum(xp.take_along_axis(padded, order, axis=-1), axis=-1)
-        above.append(xp.take_along_axis(sums, place, axis=-1))
-    return above[0] - scale * above[1]
+        return xp.take_along_axis(sums, place, axis=-1)
+
+    return above(p) - scale * above(q)

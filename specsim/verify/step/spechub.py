@@ -43,8 +43,8 @@ class Plan(NamedTuple):
     rest: Array  # (..., V): r, what f leaves over of p
     second: Array  # (..., V): s, the mass of pairs (a, x)
     hub: Array  # (...): a, a token id
-    failed: tuple[Array, Array]  # (..., 1): mass of pairs (x, a), and of pairs (a, x), that fail
-    to_hub: tuple[Array, Array]  # (..., 1): how much of each goes to a
+    failed: tuple[Array, Array]  # (..., 1): mass that fails of pairs (x, a), then of pairs (a, x)
+    to_hub: tuple[Array, Array]  # (..., 1): how much of these two masses goes to a
     left_over: Array  # (..., V): law of y
 
 
@@ -59,13 +59,15 @@ def prepare(p: Array, q: Array, num_drafts: int) -> Plan:
     # What f leaves over of p, then s of that; and the mass of the pairs that fail.
     rest = p - xp.minimum(p, first)
     last = rest - xp.minimum(rest, second)
-    failed = [xp.sum(w - xp.minimum(v, w), axis=-1, keepdims=True) for v, w in ((p, first), (rest, second))]
+    failed_first = xp.sum(first - xp.minimum(p, first), axis=-1, keepdims=True)
+    failed_second = xp.sum(second - xp.minimum(rest, second), axis=-1, keepdims=True)
     # a has the mass `wanted` left; pairs (a, x) that fail give it first, pairs (x, a) the rest.
     wanted = xp.sum(xp.where(is_hub, last, 0 * last), axis=-1, keepdims=True)
-    from_second = xp.minimum(wanted, failed[1])
-    from_first = xp.minimum(wanted - from_second, failed[0])
+    from_second = xp.minimum(wanted, failed_second)
+    from_first = xp.minimum(wanted - from_second, failed_first)
     last = xp.where(is_hub, wanted - from_second - from_first, last)
-    return Plan(p, first, rest, second, top, tuple(failed), (from_first, from_second), normalize_or(last, p))
+    failed = (failed_first, failed_second)
+    return Plan(p, first, rest, second, top, failed, (from_first, from_second), normalize_or(last, p))
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
@@ -77,16 +79,17 @@ def transition(plan: Plan, drafts: Array) -> Array:
     of_second = accept_probability(plan.rest, plan.second, x)
     accepted = xp.where(swapped, of_second, of_first)[..., None]
     # Law of the token if x fails: a share of the pairs that fail emits a, the others draw y.
-    failed, to_hub = (xp.where(swapped[..., None], w[1], w[0]) for w in (plan.failed, plan.to_hub))
+    failed, to_hub = _of_pair(plan, swapped)
     share = to_hub / xp.where(failed > 0, failed, 1)
-    other = share * one_hot(plan.hub, plan.p) + (1 - share) * plan.left_over
-    return accepted * one_hot(x, plan.p) + (1 - accepted) * other
+    replacement = share * one_hot(plan.hub, plan.p) + (1 - share) * plan.left_over
+    return accepted * one_hot(x, plan.p) + (1 - accepted) * replacement
 
 
 def acceptance(plan: Plan) -> Array:
     """Probability that the token is one of the drafts."""
-    to_hub = plan.to_hub[0] + plan.to_hub[1]
-    return overlap(plan.p, plan.first) + overlap(plan.rest, plan.second) + to_hub[..., 0]
+    from_first, from_second = plan.to_hub
+    to_hub = (from_first + from_second)[..., 0]
+    return overlap(plan.p, plan.first) + overlap(plan.rest, plan.second) + to_hub
 
 
 def uniforms(num_drafts: int) -> int:
@@ -103,13 +106,21 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     of_second = accepts(plan.rest, plan.second, x, u[..., 0])
     accepted = xp.where(swapped, of_second, of_first)
     # If it fails, emit a or draw y. A single draft never emits a, so u[1] may draw y there.
-    failed, to_hub = (xp.where(swapped, w[1][..., 0], w[0][..., 0]) for w in (plan.failed, plan.to_hub))
+    failed, to_hub = (mass[..., 0] for mass in _of_pair(plan, swapped))
     emits_hub = u[..., 1] * failed < to_hub
-    other = xp.where(emits_hub, plan.hub, pick(plan.left_over, u[..., -1]))
-    return xp.where(accepted, x, other)
+    replacement = xp.where(emits_hub, plan.hub, pick(plan.left_over, u[..., -1]))
+    return xp.where(accepted, x, replacement)
 
 
 def _tested(plan: Plan, drafts: Array) -> tuple[Array, Array]:
-    """The pair read as (swapped, x), both (...): swapped is True for (a, x), False for (x, a)."""
+    """Return the pair as (swapped, x), both (...): swapped is True for (a, x), False for (x, a)."""
     swapped = (drafts[..., 0] == plan.hub) & (drafts.shape[-1] == 2)
     return swapped, array_namespace(drafts).where(swapped, drafts[..., -1], drafts[..., 0])
+
+
+def _of_pair(plan: Plan, swapped: Array) -> tuple[Array, Array]:
+    """Return (failed, to_hub), both (..., 1), of pairs (a, x) where `swapped` (...), else of pairs (x, a)."""
+    xp, is_second = array_namespace(plan.p), swapped[..., None]
+    failed_first, failed_second = plan.failed
+    from_first, from_second = plan.to_hub
+    return xp.where(is_second, failed_second, failed_first), xp.where(is_second, from_second, from_first)

@@ -51,26 +51,29 @@ def levels(tree: TokenTree) -> list[Level]:
     alike = xp.ones((1, 1), dtype=xp.bool, device=where)
     for below, most in zip(_nodes(tree)[1:], most_children(tree), strict=True):
         drawn = tree.tokens[..., held(below, tree.tokens)]  # (..., N)
-        there = drawn >= 0
-        # Who is whose child (`hung`), and whose sibling (`kin`). In a
-        # batch of beams, parents differ from row to row.
+        is_drafted = drawn >= 0
+        # Which nodes below are children of which node (..., W, N), and which of them are siblings
+        # (..., N, N). `up` is the place of each one's parent. In a batch of beams, parents differ
+        # from row to row.
         if parents.ndim > 1:
             up = parents[..., held(below, parents)] - int(nodes[0])
-            kin, hung = up[..., :, None] == up[..., None, :], up[..., None, :] == _range(len(nodes), drawn)[:, None]
+            place = _range(len(nodes), drawn)
+            are_siblings = up[..., :, None] == up[..., None, :]
+            is_below = up[..., None, :] == place[:, None]
         else:
             up = held(np.searchsorted(nodes, parents[below]), drawn)
-            hung = alike[..., :, up]
-            kin = hung[..., up, :]
+            is_below = alike[..., :, up]
+            are_siblings = is_below[..., up, :]
         # A draft is new if no earlier sibling is the same token.
-        same = kin & (drawn[..., :, None] == drawn[..., None, :])
+        are_equal = are_siblings & (drawn[..., :, None] == drawn[..., None, :])
         earlier = held(np.tri(len(below), k=-1, dtype=bool), drawn)
-        first = there & ~xp.any(same & earlier, axis=-1)
+        first = is_drafted & ~xp.any(are_equal & earlier, axis=-1)
         # Collect the level, and go on to its children.
         straight = parents.ndim == 1 and not merged and _straight(nodes, parents[below])
-        child = owner[..., :, None] & hung & there[..., None, :]
+        child = owner[..., :, None] & is_below & is_drafted[..., None, :]
         above.append(_level(nodes, drawn, child, first, most)._replace(straight=straight))
-        alike = same if merged else held(np.eye(len(below), dtype=bool), drawn)
-        nodes, owner = below, first if merged else there
+        alike = are_equal if merged else held(np.eye(len(below), dtype=bool), drawn)
+        nodes, owner = below, first if merged else is_drafted
     # The nodes of the last level have no children.
     none = xp.zeros((*batch, len(nodes), 0), dtype=tree.tokens.dtype, device=where)
     last = Level(held(nodes + 1, none), none, none, none > 0, xp.sum(none, axis=-1), 0, nodes + 1, _span(nodes), False)
@@ -78,7 +81,7 @@ def levels(tree: TokenTree) -> list[Level]:
 
 
 def _span(nodes: Array) -> slice | None:
-    """The rows of nodes (W,), in increasing order, if they lie side by side."""
+    """Return the rows of nodes (W,), in increasing order, if they lie side by side."""
     return slice(int(nodes[0]) + 1, int(nodes[-1]) + 2) if int(nodes[-1] - nodes[0]) + 1 == len(nodes) else None
 
 
@@ -93,13 +96,13 @@ class _Place(NamedTuple):
     rows: Array
     kids: Array  # (W, M) nodes
     places: Array  # (W, M)
-    there: Array  # (W, M)
+    is_child: Array  # (W, M): whether the place is taken
     count: Array  # (W,)
     below: int
     span: slice | None
     straight: bool
-    alone: bool  # nobody has a sibling
-    full: bool  # all have equally many children
+    alone: bool  # no child has a sibling
+    full: bool  # all nodes have equally many children
 
 
 @lru_cache(maxsize=256)
@@ -113,24 +116,26 @@ def _places(parents: bytes) -> list[_Place]:
         count = child.sum(axis=-1)
         most = int(count.max(initial=0))
         # Each node's children, first to last, padded to the largest number of children.
-        there = np.arange(most) < count[:, None]
-        places = np.where(there, np.argsort(~child, axis=-1, stable=True)[:, :most], 0)
+        is_child = np.arange(most) < count[:, None]
+        children_first = np.argsort(~child, axis=-1, stable=True)
+        places = np.where(is_child, children_first[:, :most], 0)
         kids = below[places] if len(below) else places
-        facts = _span(nodes), _straight(nodes, parent[below]), most < 2, bool(there.all())
-        out.append(_Place(nodes + 1, kids, places, there, count, len(below), *facts))
+        facts = _span(nodes), _straight(nodes, parent[below]), most < 2, bool(is_child.all())
+        out.append(_Place(nodes + 1, kids, places, is_child, count, len(below), *facts))
         nodes = below
     return out
 
 
 @lru_cache(maxsize=256)
 def _spread(parents: bytes, batch: tuple[int, ...]) -> list[tuple[Array, ...]]:
-    """Level by level, places, which are taken, and their number, for a batch: read-only arrays."""
+    """Return (places, is_child, count) of each level, as read-only arrays for a batch."""
     out = []
-    for here in _places(parents):
-        each = tuple(np.broadcast_to(w, (*batch, *w.shape)).copy() for w in (here.places, here.there, here.count))
-        for w in each:
+    for level in _places(parents):
+        fields = (level.places, level.is_child, level.count)
+        arrays = tuple(np.broadcast_to(w, (*batch, *w.shape)).copy() for w in fields)
+        for w in arrays:
             w.flags.writeable = False
-        out.append(each)
+        out.append(arrays)
     return out
 
 
@@ -145,21 +150,25 @@ def _whole(tokens: Array, parents: bytes) -> list[Level]:
     """Levels of a NumPy tree with all its nodes, from the cached levels of its shape."""
     # A token is new if no earlier sibling is the same token.
     out, shape = list[Level](), _places(parents)
-    if not all(here.alone for here in shape):
-        new = ~(_earlier(parents) & (tokens[..., :, None] == tokens[..., None, :])).any(axis=-1)
-    for here, (places, there, count) in zip(shape, _spread(parents, tokens.shape[:-1]), strict=True):
-        first = there if here.alone else there & new[..., here.kids]
-        drawn = tokens[..., here.kids] if here.below else first.astype(tokens.dtype)
-        children = drawn if here.full else np.where(there, drawn, 0)
-        out.append(Level(here.rows, children, places, first, count, here.below, here.rows, here.span, here.straight))
+    if not all(level.alone for level in shape):
+        are_equal = tokens[..., :, None] == tokens[..., None, :]
+        new = ~(_earlier(parents) & are_equal).any(axis=-1)
+    for level, (places, is_child, count) in zip(shape, _spread(parents, tokens.shape[:-1]), strict=True):
+        rows = level.rows
+        first = is_child if level.alone else is_child & new[..., level.kids]
+        drawn = tokens[..., level.kids] if level.below else first.astype(tokens.dtype)
+        children = drawn if level.full else np.where(is_child, drawn, 0)
+        out.append(Level(rows, children, places, first, count, level.below, rows, level.span, level.straight))
     return out
 
 
 def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) -> Level:
     """Level of nodes (W,); `child` (..., W, N) marks the tokens of each, `first` the new ones."""
     xp = array_namespace(drawn)
+    # Number each node's children from 1; slot m (..., W, M, N) holds child number m + 1.
     rank = xp.cumulative_sum(xp.astype(child, drawn.dtype), axis=-1)
-    slot = child[..., None, :] & (rank[..., None, :] == 1 + _range(most, drawn)[:, None])  # (..., W, M, N)
+    number = 1 + _range(most, drawn)
+    slot = child[..., None, :] & (rank[..., None, :] == number[:, None])
     tokens, places = (
         xp.sum(xp.where(slot, w[..., None, None, :], 0), axis=-1) for w in (drawn, _range(drawn.shape[-1], drawn))
     )
@@ -278,7 +287,7 @@ def by_node(plan: list[Level], parts: list[Array]) -> Array:
     rows, stop = array_namespace(parts[0]).concat(parts, axis=-2), 0
     for level in plan:
         if level.span is None or level.span.start != stop:
-            order = np.argsort(np.concatenate([each.numbers for each in plan]))
+            order = np.argsort(np.concatenate([level.numbers for level in plan]))
             return rows[..., held(order, rows), :]
         stop = level.span.stop
     return rows

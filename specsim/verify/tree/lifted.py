@@ -120,7 +120,7 @@ def _law(rule: ModuleType, target: Array, q: Array, level: Level, draws: Counts 
 
 
 def _without_children(law: Array, level: Level) -> Array:
-    """The law (..., W, V) with 0 at each node's children."""
+    """Return the law (..., W, V) with 0 at each node's children."""
     xp = array_namespace(law)
     for k in range(level.tokens.shape[-1]):
         is_child = (ids(law) == level.tokens[..., k : k + 1]) & level.first[..., k : k + 1]

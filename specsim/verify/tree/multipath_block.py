@@ -54,9 +54,9 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
     share = 1 + 0 * wide(p[..., 0, :1])
     for i in range(length):
         # The law of the highest path's next token.
-        here = place * length + i if i else place
-        rows.append(row_at(p, here))
-        draft = wide(row_at(q, here))
+        number = place * length + i if i else place
+        rows.append(row_at(p, number))
+        draft = wide(row_at(q, number))
         rank, upto = _ranked(rows[-1], draft)
         law, below = _of_highest(draft, upto, share, count)
         laws.append(law)
@@ -65,7 +65,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         is_among = ranks == xp.max(ranks, axis=-1, keepdims=True)
         place = xp.argmax(xp.astype(is_among, xp.int64), axis=-1)
         token = at(tokens[..., i], place)
-        share = share * at(draft, token)[..., None] / at(below, token)[..., None]
+        token_mass, mass_below = at(draft, token), at(below, token)
+        share = share * token_mass[..., None] / mass_below[..., None]
     # Row numbers along the highest path; path k has rows k L + 1, ..., k L + L.
     steps = xp.arange(length + 1, device=device(p))
     nodes = xp.where(steps > 0, place[..., None] * length + steps, 0)
@@ -86,7 +87,8 @@ def transition(plan: Plan) -> Array:
 
 def uniforms(tree: TokenTree) -> int:
     """One test per token of a path, one draw."""
-    return whole(tree, "multipath_block")[1] + 1
+    _, length = whole(tree, "multipath_block")
+    return length + 1
 
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:

@@ -69,6 +69,7 @@ def transition(plan: Plan) -> Array:
         p, q = (w[..., level.rows, :] for w in (plan.p, plan.q))
 
         def law(m: int, p: Array = p, q: Array = q, x: Array = level.tokens) -> Array:
+            """Return the step rule's law (..., W, V) for m children."""
             return plan.step.transition(plan.step.prepare(p, q, m), x[..., :m]) if m else p
 
         rows.append(_by_count(level.count, _occurring(level.count, level), law))
@@ -88,9 +89,11 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
         start.append(start[-1] + _needs(step, level.tokens.shape[-1]))
 
     def emit(d: int, row: Array, drafts: Array, count: Array, going: Array) -> Array:
+        """Return the token that the step rule emits on level d, as `walk` asks for it."""
         p, q = (row_at(w, row) for w in (plan.p, plan.q))
 
         def token(m: int) -> Array:
+            """Return the token where there are m children; without any it is drawn from p."""
             if m == 0:
                 return pick(p, u[..., start[d]])
             return step.verify(step.prepare(p, q, m), drafts[..., :m], u[..., start[d] : start[d] + step.uniforms(m)])
@@ -101,7 +104,7 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
 
 
 def _step_rule(tree: TokenTree, name: Rule | None) -> ModuleType:
-    """The step rule; ValueError if it cannot verify siblings of the tree's scheme."""
+    """Return the step rule; ValueError if it cannot verify siblings of the tree's scheme."""
     name, most = STEPS[tree.scheme] if name is None else name, max(most_children(tree), default=1)
     # The rule "naive" looks at no draft, so it verifies siblings of any scheme.
     if name == "naive":
@@ -129,7 +132,7 @@ def _occurring(count: Array, level: Level, going: Array = True) -> Iterable[int]
 
 
 def _by_count(count: Array, occurring: Iterable[int], f: Callable[[int], Array]) -> Array:
-    """The array that is f(m) wherever the number of children is m."""
+    """Return the array that is f(m) wherever the number of children is m."""
     result: Array = None
     for m in occurring:
         values = f(m)

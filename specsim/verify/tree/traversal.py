@@ -77,7 +77,9 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         tried = level.first[..., -1] if most else weight < 0
         states.append((weight[..., None], row, draft if most else row, tried[..., None]))
         if level.below:
-            stacked = child_weights[0][..., None] if most == 1 else xp.stack(child_weights, axis=-1)
+            # A single child needs no copy.
+            first_weight = child_weights[0]
+            stacked = first_weight[..., None] if most == 1 else xp.stack(child_weights, axis=-1)
             weight = to_children(level, stacked)
     # The failure of each node's last child, for all levels in one pass.
     weights, row, draft, last = (by_node(plan, list(parts)) for parts in zip(*states, strict=True))
@@ -125,33 +127,36 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
 
 
 def _first_success(plan: Plan, u: Array) -> Array:
-    """The node (...) whose call succeeds first.
+    """Return the row (...) of the node whose call succeeds first: 0 is the root, i+1 node i.
 
-    Where the shape decides the order of the calls, it is the first in that order that passes its
-    own test: a node that is not called has weight 0, and never passes. The children of merged paths
-    are known only from their tokens.
+    A call of a node calls its children in order, and then does the node's own test, by uniform i; the
+    root's test always passes. Merged paths have one node with the children of all, which only the
+    tokens show: so they have no `plan.order`.
     """
     xp, n = array_namespace(plan.rows), plan.chance.shape[-1] - 1
-    # The shape decides the order; the root's call always succeeds.
+    # The shape decides the order of the calls: the first node in it that passes its own test. A
+    # node that is not called has weight 0, and never passes.
     if plan.order is not None and n:
-        passed = (u[..., :n] < plan.chance[..., 1:])[..., plan.order]
-        first = xp.argmax(xp.astype(passed, xp.uint8), axis=-1)
-        return xp.where(xp.any(passed, axis=-1), plan.order[first] + 1, 0)
-    # From the leaves up: the node where the call of each node ends, -1 if it fails.
+        is_passed = u[..., :n] < plan.chance[..., 1:]
+        in_order = is_passed[..., plan.order]
+        first = xp.argmax(xp.astype(in_order, xp.uint8), axis=-1)
+        return xp.where(xp.any(in_order, axis=-1), plan.order[first] + 1, 0)
+    # Else from the leaves up: the row where the call of each node ends, -1 if it fails.
     end: Array = None
     for level in reversed(plan.levels):
         if level is plan.levels[0]:
-            here = xp.broadcast_to(level.rows, level.count.shape)
+            level_end = xp.broadcast_to(level.rows, level.count.shape)
         else:
-            here = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], level.rows, -1)
+            is_passed = u[..., level.rows - 1] < plan.chance[..., level.rows]
+            level_end = xp.where(is_passed, level.rows, -1)
         # The first child that succeeds wins, so it is written last.
         for k in reversed(range(level.tokens.shape[-1])):
-            below = _at_places(end, level, k)
-            here = xp.where(level.first[..., k] & (below >= 0), below, here)
-        end = here
+            child_end = _at_places(end, level, k)
+            level_end = xp.where(level.first[..., k] & (child_end >= 0), child_end, level_end)
+        end = level_end
     return end[..., 0]
 
 
 def _at_places(values: Array, level: Level, k: int) -> Array:
-    """Value of the k-th child of every node (..., W), from values (..., N) of the next level."""
+    """Return the value of the k-th child of every node (..., W), from values (..., N) of the next level."""
     return array_namespace(values).take_along_axis(values, level.places[..., k], axis=-1)

@@ -52,8 +52,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
         left, pi = _planned(weight[..., None], row, q_row, level)
         # Probability (a - beta)/(1 - beta) that a node is kept once its children have failed.
         beta = mass(weight[..., None] * row - left)
-        other = 1 - beta
-        chance = xp.where(other > 0, (weight - beta) / xp.where(other > 0, other, 1), 1 + 0 * weight)
+        all_fail = 1 - beta
+        chance = xp.where(all_fail > 0, (weight - beta) / xp.where(all_fail > 0, all_fail, 1), 1 + 0 * weight)
         chances.append(chance[..., None])
         rests.append(left)
         # Weights of the children, at most 1, and 0 at 0/0:
