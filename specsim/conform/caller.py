@@ -68,6 +68,8 @@ class Caller:
         subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
         shape = size_of(case) if subject.arrays == "jax" else None
         self._has_answered = self._has_answered and shape in {None, *self._shapes}
+
+        # Call again while the subject uses up random numbers of a script that it has stored.
         for _ in range(LEFT_OVER):
             self.runs += 1
             try:
@@ -102,9 +104,9 @@ class Caller:
             return self._rows(case, choices, chosen, random, compiled)
         answers: list[Answer] = []
         for first in range(0, len(chosen), TILE):
-            part = chosen[first : first + TILE]
-            answers += self._rows(case, choices, np.resize(part, TILE), random, compiled)[: len(part)]
-            self.runs += len(part) - TILE
+            tile = chosen[first : first + TILE]
+            answers += self._rows(case, choices, np.resize(tile, TILE), random, compiled)[: len(tile)]
+            self.runs += len(tile) - TILE
         return answers
 
     def once_each(self, case: Case, choices: list[Input], random: Any, *, rows: bool) -> list[Answer]:
@@ -137,13 +139,13 @@ class Caller:
             self.subject = subject
 
     def is_decided_by_keys(self, case: Case, choices: list[Input]) -> bool:
-        """Return whether calls that are made again, in another order, give the same: then nothing is remembered."""
+        """Return whether the key decides each answer: calls repeated in reverse order give the same answers."""
         if self._decides is None:
             self._decides = False
             if takes_key(self.subject) and not self.subject.stateful:
                 first = [self._keyed(case, choices, i) for i in range(CHECKED)]
-                again = [self._keyed(case, choices, i) for i in reversed(range(CHECKED))]
-                self._decides = first == again[::-1]
+                repeated = [self._keyed(case, choices, i) for i in reversed(range(CHECKED))]
+                self._decides = first == repeated[::-1]
         return self._decides
 
     def serves_compiled(self, case: Case, choices: list[Input]) -> bool:
@@ -176,13 +178,16 @@ class Caller:
         return False
 
     def _guarded(self, rows: int = 1) -> AbstractContextManager[None]:
-        """Guard a call: one that hangs is broken; one that was begun too late, or has many rows, only ends the time.
+        """Return a context for one call of `rows` rows that interrupts it when its time is over.
 
-        The first may use all of the time: it may import or compile half of a library. So may
-        the first of every shape where JAX compiles.
+        A call of at most FEW rows that takes longer than `patience` seconds hangs: Broken. The end
+        of the judgement's time is no fault of the subject: OutOfTime. The first call may use all of
+        that time, since it may import or compile half of a library; so may JAX's first call of
+        each shape.
         """
         patience = self._budget.patience if rows <= FEW else math.inf
-        return within(patience, max(self._budget.left(), 0) + self._budget.grace, early=self._has_answered)
+        seconds_left = max(self._budget.left(), 0) + self._budget.grace
+        return within(patience, seconds_left, early=self._has_answered)
 
     def _rows(self, case: Case, choices: list[Input], chosen: Any, random: Any, compiled: bool) -> list[Answer]:
         """Return the answers of one call of many rows."""
@@ -212,20 +217,21 @@ class Caller:
         if any(part.shape[:1] != (len(chosen),) for part in parts):
             raise Broken(f"returned {[part.shape for part in parts]} for a batch of {len(chosen)}")
 
-        # Read each row; rows that are alike mean the same.
-        known: dict[Any, Answer] = {}
+        # Read each row; equal rows of one input have one answer.
+        by_row: dict[Any, Answer] = {}
 
         def meant(n: int, i: int) -> Answer:
             """Return the answer of row n, whose input is number i."""
             row = tuple(part[n] for part in parts) if pair else parts[0][n]
+            # Rows of objects, such as lists, are not compared: their number stands for them.
             key = (i, *(n if part.dtype == object else part[n].tobytes() for part in parts))
-            if key not in known:
+            if key not in by_row:
                 try:
-                    known[key] = answer(subject, case, drafts[i], row)
+                    by_row[key] = answer(subject, case, drafts[i], row)
                 except Broken as broken:
                     broken.at = (case, choices[i])
                     raise
-            answered = known[key]
+            answered = by_row[key]
             if logprobs is None:
                 return answered
             return answered._replace(logprobs=tuple(logprobs[n][: len(answered.text)].tolist()))
@@ -236,7 +242,7 @@ class Caller:
 class _Seeds:
     """Hands out the bits of the keys that single calls had."""
 
-    def integers(self, *_: Any, size: tuple[int, ...], **more: Any) -> Any:
+    def integers(self, *_: Any, size: tuple[int, ...], **options: Any) -> Any:
         """Return the bits of as many keys as are asked for."""
         generators = [np.random.default_rng([CHECKED, i % CHECKED]) for i in range(size[0])]
         return np.stack([generator.integers(0, 2**32, size=size[1:], dtype=np.uint32) for generator in generators])
@@ -244,7 +250,7 @@ class _Seeds:
 
 @contextmanager
 def followed(subject: Subject, random: Any) -> Iterator[None]:
-    """Say what a script cannot follow where JAX refuses a key's stand-in: it is no fault of the subject."""
+    """Raise NotScriptable where JAX refuses a key's stand-in, which is no fault of the subject."""
     try:
         yield
     except Broken as broken:

@@ -124,10 +124,13 @@ def make(
         parents = (-1,) * size
 
     # The case in words.
-    drafts = f"{size} draft" + "s" * (size != 1) if subject.kind != "tree" else f"tree {list(parents)}"
-    what = f"V={target.vocab}, {drafts}"
+    drafts = "1 draft" if size == 1 else f"{size} drafts"
+    if subject.kind == "tree":
+        drafts = f"tree {list(parents)}"
+    label = f"V={target.vocab}, {drafts}"
+    if words:
+        label = f"{label}: {words}"
     length = 1 if subject.kind == "step" else max(topology.depths(parents), default=0) + 1
-    label = f"{what}: {words}" if words else what
     return Case(target, draft, size, parents, sampling_params, int(length), label, order=subject.order)
 
 

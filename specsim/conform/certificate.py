@@ -122,7 +122,7 @@ def check(
         raise NotHeld(f"the subject cannot be had here: {subjects}")
     if subject is not None:
         subjects = [registry.one_of(subjects, subject)]
-    names = [wanted.name for wanted in subjects]
+    names = [each.name for each in subjects]
 
     # Does it judge every subject that it names, and the one that is asked for?
     if content["subjects"] != [report["subject"] for report in content["reports"]]:
@@ -138,14 +138,14 @@ def check(
     late = content["sources"].keys() - hashes.keys()
     hashes |= hashes_of_late(late, content.get("places", {}), Path(str(module.__file__)).resolve())
     versions |= {name: _version(name) for name in content["versions"].keys() - versions.keys()}
-    for what, installed, certified in (
+    for kind, installed, certified in (
         ("source", hashes, content["sources"]),
         ("version", versions, content["versions"]),
     ):
         for name in [*certified, *(installed.keys() - certified.keys())]:
             if installed.get(name) != certified.get(name):
                 raise NotHeld(
-                    f"{path} is of another {what} of {name}: {certified.get(name)}, not {installed.get(name)}"
+                    f"{path} is of another {kind} of {name}: {certified.get(name)}, not {installed.get(name)}"
                 )
 
     # Did it pass?
@@ -153,8 +153,8 @@ def check(
     for report in reports:
         if report["outcome"] not in ("lossless", "lossy by design"):
             raise NotHeld(f"{path} says of {report['subject']}: {report['outcome']}", STATUS.get(report["outcome"], 2))
-    judged = [[verdict["property"] for verdict in report["verdicts"]] for report in reports]
-    common = [name for name in judged[0] if all(name in others for others in judged)]
+    first_judged, *later_judged = [[verdict["property"] for verdict in report["verdicts"]] for report in reports]
+    common = [name for name in first_judged if all(name in judged for judged in later_judged)]
     for name in properties:
         if name not in common:
             raise NotHeld(f"{path} says nothing of the property {name}: it is of {', '.join(common)}")

@@ -43,14 +43,14 @@ def observed(trial: Trial, case: Case, choices: list[Input], until: float, agree
         add(law, box_law.law, choice.weight)
     if marks != own_generators.marks(trial.caller.generators):
         raise NotReproducible(own_generators.DRAWN)
-    seen = Observation(case, law, "coins", runs, rounding=trial.findings.rounding, drafted=tuple(choices))
+    observation = Observation(case, law, "coins", runs, rounding=trial.findings.rounding, drafted=tuple(choices))
 
     # (1 - distance)^asked <= delta: so many points per box must agree. A drafter returns its goal
     # itself.
     is_drafter = trial.subject.kind == "drafter"
-    wrong = HIDDEN if is_drafter else distance(seen.joint(case.length), seen.goal(case.length))
-    asked = math.ceil(-math.log(trial.findings.delta) / wrong) if wrong > seen.rounding else 0
-    return seen if asked <= agreed else observed(trial, case, choices, until, asked)
+    wrong = HIDDEN if is_drafter else distance(observation.joint(case.length), observation.goal(case.length))
+    asked = math.ceil(-math.log(trial.findings.delta) / wrong) if wrong > observation.rounding else 0
+    return observation if asked <= agreed else observed(trial, case, choices, until, asked)
 
 
 def fixed(trial: Trial, case: Case, choice: Input, u: Array) -> Answer:

@@ -32,16 +32,16 @@ def compared(
 
     for probe in probes:
         length = _comparable_length(subject, exhibit, probe.case)
-        seen = observe_exhibit(exhibit, probe.case) if length else None
-        if seen is None:
+        observation = observe_exhibit(exhibit, probe.case) if length else None
+        if observation is None:
             continue
 
         # Laws, and symptoms of answers that mean the same.
-        subject_law, exhibit_law = _law(subject, probe, length), _law(subject, seen, length)
+        subject_law, exhibit_law = _law(subject, probe, length), _law(subject, observation, length)
         tolerance = _tolerance(probe, exhibit_law)
         same_law = same_law and distance(subject_law, exhibit_law) <= tolerance
         symptoms_here = symptoms_of(subject, probe)
-        are_alike = symptoms_here is not None and symptoms_here == symptoms_of(exhibit, seen)
+        are_alike = symptoms_here is not None and symptoms_here == symptoms_of(exhibit, observation)
         means_same = _answer_meaning(subject) == _answer_meaning(exhibit)
         same_symptoms = same_symptoms and are_alike and means_same
         if not same_law and not same_symptoms:
@@ -49,7 +49,7 @@ def compared(
 
         # An exhibit that is right where the subject is wrong explains nothing.
         if is_wrong(subject, probe, length):
-            if not is_wrong(subject, seen, length, probe):
+            if not is_wrong(subject, observation, length, probe):
                 return ""
             both_wrong, whole_law = True, whole_law or length == probe.case.length
 
@@ -60,38 +60,38 @@ def compared(
     return "law" if whole_law else "first"
 
 
-def is_wrong(subject: Subject, seen: Observation, length: int = 0, judged_as: Observation | None = None) -> bool:
+def is_wrong(subject: Subject, observation: Observation, length: int = 0, judged_as: Observation | None = None) -> bool:
     """Return whether an observed law differs from the target's by more than chance or rounding.
 
     `length` is the number of tokens of the law, by default all of the case. The tolerance is that
     of the observation `judged_as`, by default its own.
     """
     if subject.kind == "drafter":
-        look = contract.look(seen)
+        look = contract.look(observation)
         return look.distance > look.allowed
-    length = length or seen.case.length
-    goal = seen.goal(length)
-    return distance(seen.joint(length), goal) > _tolerance(judged_as or seen, goal)
+    length = length or observation.case.length
+    goal = observation.goal(length)
+    return distance(observation.joint(length), goal) > _tolerance(judged_as or observation, goal)
 
 
-def _tolerance(seen: Observation, law: dict[Any, float]) -> float:
+def _tolerance(observation: Observation, law: dict[Any, float]) -> float:
     """Return the distance from a law that chance or rounding explains in an observation."""
-    if seen.evidence == "Monte Carlo":
-        return montecarlo.allowed(list(law.values()), seen.runs, seen.delta)
-    return max(seen.rounding, SMALL)
+    if observation.evidence == "Monte Carlo":
+        return montecarlo.allowed(list(law.values()), observation.runs, observation.delta)
+    return max(observation.rounding, SMALL)
 
 
-def symptoms_of(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
+def symptoms_of(subject: Subject, observation: Observation) -> tuple[str, ...] | None:
     """Return the symptoms of an observation; None of a text, whose drafts are not known."""
     meaning = _answer_meaning(subject)
-    return symptoms(seen, is_step=meaning == "step") if meaning in ("block", "step") else None
+    return symptoms(observation, is_step=meaning == "step") if meaning in ("block", "step") else None
 
 
-def _law(subject: Subject, seen: Observation, length: int) -> dict[Any, float]:
+def _law(subject: Subject, observation: Observation, length: int) -> dict[Any, float]:
     """Return the law to compare: a drafter's with its rows, else of the first `length` tokens."""
     if subject.kind == "drafter":
-        return {(answer.text, answer.q): mass for answer, mass in seen.law.items()}
-    return dict(seen.joint(length))
+        return {(answer.text, answer.q): mass for answer, mass in observation.law.items()}
+    return dict(observation.joint(length))
 
 
 def _answer_meaning(subject: Subject) -> str:

@@ -54,23 +54,23 @@ FEWEST = 4
 Observe = Callable[..., Observation]
 
 
-def doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> Doubt:
+def doubt(trial: Trial, observation: Observation, wrong: float, observe: Observe) -> Doubt:
     """Return why a law whose distance from the target's is `wrong` does not convict; empty if it does.
 
     AGAIN: the findings have changed, and the case has to be observed anew.
     """
     with trial.caller.uncounted():
         try:
-            return _doubt(trial, seen, wrong, observe)
+            return _doubt(trial, observation, wrong, observe)
         except (scripted.NotReproducible, scripted.NotScriptable) as reason:
             # The first run could be followed, and a later one could not.
             trial.findings.mistrust(str(reason))
             return AGAIN
 
 
-def _doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> Doubt:
+def _doubt(trial: Trial, observation: Observation, wrong: float, observe: Observe) -> Doubt:
     """Return the doubt of `doubt`; errors of a script pass through."""
-    case, findings = seen.case, trial.findings
+    case, findings = observation.case, trial.findings
 
     # Is any verdict possible?
     if findings.refused:
@@ -83,20 +83,21 @@ def _doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> D
         return findings.refused
 
     # Are rows of a batch independent runs?
-    if seen.by_rows and rows_depend(trial, case):
+    if observation.by_rows and rows_depend(trial, case):
         findings.forget(case)
         findings.note("rows of one batch hang together: of every call one row is counted")
         return AGAIN
-    if seen.evidence not in ("scripted", "coins"):
+    if observation.evidence not in ("scripted", "coins"):
         return ""
 
     # Are shorter floats the reason?
-    if wrong <= FLOAT32 and _computes_in_float32(trial, seen, observe):
+    if wrong <= FLOAT32 and _computes_in_float32(trial, observation, observe):
         findings.round_to("float32")
         return AGAIN
 
     # Do as many runs agree as the distance asks for?
-    agreeing, asked = (_by_script if seen.evidence == "scripted" else _by_coins)(trial, seen, wrong)
+    repeat = _by_script if observation.evidence == "scripted" else _by_coins
+    agreeing, asked = repeat(trial, observation, wrong)
     if agreeing >= asked:
         return ""
     return (
@@ -107,12 +108,12 @@ def _doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> D
 
 def rows_depend(trial: Trial, case: Case) -> bool:
     """Return whether rows of one call depend on each other: their frequencies vary too much from call to call."""
-    known = trial.findings.dependent.get(key_of(case))
-    if known is not None:
-        return known
+    earlier = trial.findings.dependent.get(key_of(case))
+    if earlier is not None:
+        return earlier
 
     # Every call has the same inputs in the same rows.
-    left = trial.budget.left
+    time_left = trial.budget.left
     choices = inputs(trial.subject, case)
     weights = np.array([choice.weight for choice in choices])
     chosen = np.random.default_rng(trial.caller.seed).choice(len(choices), size=ROWS, p=weights / weights.sum())
@@ -120,10 +121,10 @@ def rows_depend(trial: Trial, case: Case) -> bool:
     # Call as often as there is time for, and compare the calls.
     calls = []
     with seeded(trial.caller.seed) as random:
-        for done in range(CALLS):
-            if left() <= 0 and done < FEWEST:
+        for _ in range(CALLS):
+            if time_left() <= 0 and len(calls) < FEWEST:
                 raise OutOfTime
-            if left() <= 0:
+            if time_left() <= 0:
                 break
             calls.append([answer.text for answer in trial.caller.batched(case, choices, chosen, random)])
     return trial.findings.note_dependence(case, depend=varies(calls))
@@ -137,11 +138,11 @@ def runs_asked(trial: Trial, share: float) -> int:
     return math.ceil(-math.log(PART * trial.findings.delta) / share)
 
 
-def _by_script(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]:
+def _by_script(trial: Trial, observation: Observation, wrong: float) -> tuple[int, int]:
     """Return the runs along convicting paths that agreed, and the runs that must."""
     # Of the runs along convicting paths, a fraction `share` would end otherwise if the law were one
     # draw.
-    likely, share = _outcome(trial, seen, wrong)
+    likely, share = _outcome(trial, observation, wrong)
     asked = runs_asked(trial, share)
 
     # Follow the law again, this time with its paths.
@@ -149,7 +150,7 @@ def _by_script(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]
     paths: list[tuple[Any, scripted.Path, float]] = []
     law: dict[Answer, float] = {}
     try:
-        for program, weight in seen.programs:
+        for program, weight in observation.programs:
             followed_law = scripted.law(program, deadline=until, keep=True, generators=trial.caller.generators)
             paths += [(program, path, weight * path.weight) for path in followed_law.paths]
             add(law, followed_law.law, weight)
@@ -157,7 +158,7 @@ def _by_script(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]
         return 0, asked
 
     # The paths convict only if they are those of the law that convicts.
-    if distance(law, seen.law) > SAME:
+    if distance(law, observation.law) > SAME:
         raise scripted.NotReproducible("a law that was found anew is another one")
     convicting = [(program, path, weight * likely(path.result)) for program, path, weight in paths]
     return agreed(trial, convicting, asked), asked
@@ -170,54 +171,58 @@ def agreed(trial: Trial, paths: list[tuple[Any, scripted.Path, float]], asked: i
     many as are asked for.
     """
     weights = np.array([weight for *_, weight in paths])
-    rng, done, begun = np.random.default_rng(trial.caller.seed), 0, clock.now()
+    rng = np.random.default_rng(trial.caller.seed)
+    done, begun = 0, clock.now()
     until = begun + trial.budget.left() / SHARE
 
     # A few runs are timed first; then the rest, if there is time for them.
     for size in (min(TRIED, asked), asked - min(TRIED, asked)):
         if (clock.now() - begun) / max(done, 1) * asked > until - begun:
             break
-        chosen: dict[int, tuple[Any, list[scripted.Path]]] = {}
+        # Each path as often as it was drawn; paths of one program are replayed together.
+        programs: dict[int, Any] = {}
+        copies: dict[int, list[scripted.Path]] = {}
         counts = rng.multinomial(size, weights / weights.sum())
         for (program, path, _), count in zip(paths, counts.tolist(), strict=True):
-            chosen.setdefault(id(program), (program, []))[1].extend([path] * count)
-        done += sum(scripted.replay(program, copies, deadline=until) for program, copies in chosen.values() if copies)
+            programs[id(program)] = program
+            copies.setdefault(id(program), []).extend([path] * count)
+        done += sum(scripted.replay(programs[key], drawn, deadline=until) for key, drawn in copies.items() if drawn)
     return done
 
 
-def _outcome(trial: Trial, seen: Observation, wrong: float) -> tuple[Callable[[Answer], float], float]:
+def _outcome(trial: Trial, observation: Observation, wrong: float) -> tuple[Callable[[Answer], float], float]:
     """Return how likely a convicting outcome is after an answer, and the share of runs that hidden randomness changes.
 
-    It is the text that comes too often by the largest factor; of drafts, or where no text does,
-    whatever is seen.
+    The convicting outcome is the text that comes too often by the largest factor. Of a drafter, or
+    where no text comes too often, it is any outcome.
     """
     if trial.subject.kind == "drafter":
         return (lambda answer: 1.0), wrong
 
     # The share of a text's runs that are too many: (observed - goal) / observed.
-    observed, goal = seen.joint(seen.case.length), seen.goal(seen.case.length)
+    observed, goal = observation.joint(observation.case.length), observation.goal(observation.case.length)
     shares = {
         text: (mass - goal.get(text, 0.0)) / mass
         for text, mass in observed.items()
-        if mass - goal.get(text, 0.0) > seen.rounding
+        if mass - goal.get(text, 0.0) > observation.rounding
     }
     if max(shares.values(), default=0.0) <= wrong:
         return (lambda answer: 1.0), wrong
     worst = max(shares, key=lambda text: shares[text])
-    return (lambda answer: seen.chance(answer, worst)), shares[worst]
+    return (lambda answer: observation.chance(answer, worst)), shares[worst]
 
 
-def _by_coins(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]:
+def _by_coins(trial: Trial, observation: Observation, wrong: float) -> tuple[int, int]:
     """Return (random points that agreed, points that must) of a law by coins that is estimated anew."""
     asked = runs_asked(trial, wrong)
     until = clock.now() + trial.budget.left() / SHARE
     try:
-        estimate = coin_laws.observed(trial, seen.case, list(seen.drafted), until, asked)
+        estimate = coin_laws.observed(trial, observation.case, list(observation.drafted), until, asked)
     except scripted.TooLong:
         return 0, asked
     except scripted.NotScriptable as reason:
         raise scripted.NotReproducible(str(reason)) from None
-    if distance(estimate.law, seen.law) > SAME:
+    if distance(estimate.law, observation.law) > SAME:
         raise scripted.NotReproducible("a law that was found anew is another one")
     return asked, asked
 
@@ -232,23 +237,23 @@ def _keeps_rows(trial: Trial, case: Case) -> bool:
     return is_asked == [False, True]
 
 
-def _computes_in_float32(trial: Trial, seen: Observation, observe: Observe) -> bool:
+def _computes_in_float32(trial: Trial, observation: Observation, observe: Observe) -> bool:
     """Return whether the subject takes float64, and has the same law when its inputs were rounded to float32 before.
 
     A decoder may draw drafts from the rows as they are: of it those of the target alone are
     rounded, too.
     """
-    if not trial.findings.is_float64 or not (trial.subject.logits or _is_rounded(seen.case)):
+    if not trial.findings.is_float64 or not (trial.subject.logits or _is_rounded(observation.case)):
         return False
     choices = (True, False) if trial.subject.kind == "decoder" else (True,)
-    return any(_is_law_of(trial, rounded(trial.subject, both), seen, observe) for both in choices)
+    return any(_is_law_of(trial, rounded(trial.subject, both), observation, observe) for both in choices)
 
 
-def _is_law_of(trial: Trial, other: Subject, seen: Observation, observe: Observe) -> bool:
+def _is_law_of(trial: Trial, other: Subject, observation: Observation, observe: Observe) -> bool:
     """Return whether another subject has the same law."""
     with trial.caller.replaced(other), trial.findings.set_aside():
         try:
-            return distance(observe(seen.case, exact=True).law, seen.law) <= SAME
+            return distance(observe(observation.case, exact=True).law, observation.law) <= SAME
         except (Broken, OutOfTime):
             return False
 

@@ -32,11 +32,13 @@ Draw = Callable[[int], list[Answer]]
 def frequencies(
     trial: Trial, case: Case, draws: Callable[[int], AbstractContextManager[Draw]], wanted: float | None = None
 ) -> Observation:
-    """Return frequencies of the wanted precision; of less if they convict, or if other cases need the time.
+    """Return the frequencies of answers, as precise as `wanted`.
 
-    `draws` opens the random answers of a seed.
+    They are less precise if they convict before, or if other cases need the time. `draws` opens the
+    random answers of a seed.
     """
-    budget, findings, subject = trial.budget, trial.findings, trial.subject
+    budget, subject = trial.budget, trial.subject
+    findings = trial.findings
     look = findings.begin_look()
     delta = findings.rate(look) / TESTS
     begun, fair = budget.begin_sampling(is_minor=findings.has_dependent_rows)
@@ -60,8 +62,10 @@ def frequencies(
     def enough(counts: montecarlo.Counts) -> bool:
         """Return whether the counts convict, or those of the next look would come too late."""
         runs, rate = counts.runs, montecarlo.share(delta, counts.looks)
-        seen = Observation(case, {answer: count / runs for answer, count in counts.counts.items()}, "Monte Carlo", runs)
-        if not is_drafter and distance(seen.joint(case.length), goal) > montecarlo.allowed(law, runs, rate):
+        observation = Observation(
+            case, {answer: count / runs for answer, count in counts.counts.items()}, "Monte Carlo", runs
+        )
+        if not is_drafter and distance(observation.joint(case.length), goal) > montecarlo.allowed(law, runs, rate):
             return True
         now = clock.now()
         is_decided = precision(runs, rate) <= montecarlo.UNDECIDED
@@ -122,9 +126,10 @@ def neighboured(trial: Trial, case: Case, seed: int) -> Iterator[Draw]:
     with seeded(seed) as random:
 
         def draw(count: int) -> list[Answer]:
-            drawn = [rng.choice(len(law), size=count, p=law / law.sum()) for law in laws]
+            """Return the answers of a batch of rows, some of which are renumbered."""
+            of_plain, of_moved_on = (rng.choice(len(law), size=count, p=law / law.sum()) for law in laws)
             moved = rng.random(count) < 0.5
-            chosen = np.where(moved, len(plain) + drawn[1], drawn[0])
+            chosen = np.where(moved, len(plain) + of_moved_on, of_plain)
             answers = caller.batched(case, [*plain, *moved_on], chosen, random)
             vocab = case.target.vocab
             pairs = zip(answers, moved.tolist(), strict=True)

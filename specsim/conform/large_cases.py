@@ -124,13 +124,20 @@ def _longer(subject: Subject) -> tuple[int, ...]:
 
 
 def _case(subject: Subject, vocab: int, refused: float, *, size: int = 0, shape: Text = ()) -> Large:
-    """Return a case of so many tokens; a tree has the shape."""
+    """Return a case of `vocab` tokens, with the target's masses of their kinds.
+
+    refused: probability of drafting a refused token in one place. size: number of drafts. shape:
+    parents of the tree of a tree subject, whose `size` stays 0, the number of its only shape.
+    """
     target, draft, kinds = models(vocab, refused, certain=not subject.takes_q)
     shaped = subject._replace(shapes=(shape,)) if shape else subject
     case = make(shaped, target, draft, size, "")
-    row = target.law(())
-    masses = np.bincount(kinds, row, len(ROLES) * HALVES)
-    return Large(case, kinds, masses, np.bincount(_by_quarter(kinds), row, len(ROLES) * QUARTERS))
+
+    # The target's masses right after the prompt, by kind, and by role and quarter.
+    law = target.law(())
+    masses = np.bincount(kinds, law, len(ROLES) * HALVES)
+    quarters = np.bincount(_by_quarter(kinds), law, len(ROLES) * QUARTERS)
+    return Large(case, kinds, masses, quarters)
 
 
 @cache
@@ -152,8 +159,8 @@ def models(vocab: int, refused: float, *, certain: bool) -> tuple[Toy, Toy, Arra
     p, q, halves = np.zeros(vocab), np.zeros(vocab), np.zeros(vocab, dtype=int)
     for role, (of_target, of_draft) in shares.items():
         in_role = roles == role
-        part = weights[in_role] / weights[in_role].sum()
-        p[in_role], q[in_role] = of_target * part, of_draft * part
+        within_role = weights[in_role] / weights[in_role].sum()
+        p[in_role], q[in_role] = of_target * within_role, of_draft * within_role
         halves[in_role] = weights[in_role] > np.median(weights[in_role])
     return _turning(p / p.sum()), _turning(q / q.sum()), roles * HALVES + halves
 
@@ -206,8 +213,9 @@ def shares(large_case: Large, texts: list[Text]) -> list[Share]:
             results.append(Share(words, float(rates[place]), mass * even**place))
 
     # The first place, by number.
-    seen = np.bincount(_by_quarter(large_case.kinds)[tokens[:, 0]], minlength=len(large_case.quarters)) / len(tokens)
-    for i, (rate, mass) in enumerate(zip(seen.tolist(), large_case.quarters.tolist(), strict=True)):
+    quarters = _by_quarter(large_case.kinds)[tokens[:, 0]]
+    frequencies = np.bincount(quarters, minlength=len(large_case.quarters)) / len(tokens)
+    for i, (rate, mass) in enumerate(zip(frequencies.tolist(), large_case.quarters.tolist(), strict=True)):
         role, quarter = divmod(i, QUARTERS)
         results.append(
             Share(f"{ROLES[role]} tokens in quarter {quarter + 1} of the vocabulary, in place 1", rate, mass)
@@ -218,4 +226,5 @@ def shares(large_case: Large, texts: list[Text]) -> list[Share]:
 def _words(kind: int, place: int) -> str:
     """Return the tokens of a kind in a place, in words."""
     role, half = divmod(kind, HALVES)
-    return f"{('less', 'more')[half]} likely {ROLES[role]} tokens in place {place + 1}"
+    likely = "more" if half else "less"
+    return f"{likely} likely {ROLES[role]} tokens in place {place + 1}"

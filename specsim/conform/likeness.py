@@ -134,7 +134,11 @@ def _of_its_kind(subject: Subject, exhibit_names: list[str]) -> list[str]:
         """Return whether an exhibit is called as the subject is."""
         return exhibit.kind == subject.kind and exhibit.takes_q == subject.takes_q
 
-    alike = [name for name in exhibit_names if is_called_alike(subjects_of(find(name))[0])]
+    alike = []
+    for name in exhibit_names:
+        (exhibit,) = subjects_of(find(name))
+        if is_called_alike(exhibit):
+            alike.append(name)
     return alike or exhibit_names
 
 
@@ -181,25 +185,26 @@ def _probes(trial: Trial) -> list[Observation]:
     wrong at none.
     """
     subject = trial.subject
-    seen = [probe for probe in trial.findings.seen.values() if not (_is_shrunken(probe.case) or probe.case.exact_only)]
+    observed = trial.findings.seen.values()
+    probes = [probe for probe in observed if not (_is_shrunken(probe.case) or probe.case.exact_only)]
 
     # The fewest drafts at which the subject is wrong, and whether it is wrong without sampling
     # parameters.
-    wrong = [probe for probe in seen if is_wrong(subject, probe)]
+    wrong = [probe for probe in probes if is_wrong(subject, probe)]
     if not wrong:
         return []
     fewest = min(_num_drafts(probe) for probe in wrong)
     is_plain = any(probe.case.sampling_params == UNCHANGED for probe in wrong)
-    most = max(fewest, DRAFTS_COMPARED) if is_plain else fewest
+    most_drafts = max(fewest, DRAFTS_COMPARED) if is_plain else fewest
 
     # Observe more cases with no more drafts than that.
-    more = _more_cases(subject, warped=not is_plain)
-    cases = (case for case in more if not case.exact_only and len(case.parents) <= most)
-    seen += filter(None, (_exact_law(trial, case) for case in cases))
+    candidates = _more_cases(subject, warped=not is_plain)
+    cases = (case for case in candidates if not case.exact_only and len(case.parents) <= most_drafts)
+    probes += filter(None, (_exact_law(trial, case) for case in cases))
 
     # The smallest inputs, half of them such where it is wrong. `observe` returns the same object
     # for a case that it knows.
-    small = {id(probe): probe for probe in seen if _num_drafts(probe) <= most}
+    small = {id(probe): probe for probe in probes if _num_drafts(probe) <= most_drafts}
     order = sorted(small.values(), key=_num_drafts)
     half = MOST_INPUTS // 2
     wrong = [probe for probe in order if is_wrong(subject, probe)][:half]
@@ -207,9 +212,9 @@ def _probes(trial: Trial) -> list[Observation]:
     return sorted(wrong + right, key=_num_drafts)
 
 
-def _num_drafts(seen: Observation) -> int:
+def _num_drafts(observation: Observation) -> int:
     """Return the number of drafts of an observed case."""
-    return len(seen.case.parents)
+    return len(observation.case.parents)
 
 
 def _is_shrunken(case: Case) -> bool:

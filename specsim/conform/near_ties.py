@@ -39,8 +39,9 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         verdict = "a near tie" if self.near else "no tie"
+        plain_token, other_token = self.tokens
         return (
-            f"{verdict}: at token {self.place} {self.tokens[1]} instead of {self.tokens[0]}, "
+            f"{verdict}: at token {self.place} {other_token} instead of {plain_token}, "
             f"margin {self.margin:.3g} in logits, decoding and verifying {self.paths:.3g} apart"
         )
 
@@ -94,7 +95,7 @@ def first_difference(
     if place is None:
         return None
     # How far the two paths are apart, at most, up to there.
-    apart = 0.0
+    paths = 0.0
     for i in range(place + 1):
         text = (*prompt, *plain[:i])
         decoded = _normalised(decode(text), "decode")
@@ -102,13 +103,15 @@ def first_difference(
         if decoded.shape != verified.shape:
             raise ValueError(f"decode gives logits of shape {decoded.shape} after {text}, verify {verified.shape}")
         live = np.isfinite(decoded) & np.isfinite(verified)
-        apart = max(apart, float(np.abs(decoded[live] - verified[live]).max(initial=0.0)))
+        paths = max(paths, float(np.abs(decoded[live] - verified[live]).max(initial=0.0)))
     # The margin between the two tokens, by decoding.
     logits = _normalised(decode((*prompt, *plain[:place])), "decode")
-    tokens = plain[place], other[place]
-    if max(tokens) >= len(logits):
-        raise ValueError(f"token {max(tokens)} is outside the vocabulary 0..{len(logits) - 1} of the logits")
-    return Difference(place, tokens, float(logits[tokens[0]] - logits[tokens[1]]), apart)
+    plain_token, other_token = plain[place], other[place]
+    largest = max(plain_token, other_token)
+    if largest >= len(logits):
+        raise ValueError(f"token {largest} is outside the vocabulary 0..{len(logits) - 1} of the logits")
+    margin = float(logits[plain_token] - logits[other_token])
+    return Difference(place, (plain_token, other_token), margin, paths)
 
 
 def _text(value: Any, name: str) -> tuple[int, ...]:

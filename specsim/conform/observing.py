@@ -37,9 +37,9 @@ Program = Callable[[Callable[..., Answer], Any], Answer]
 
 def observe(trial: Trial, case: Case, *, exact: bool = False) -> Observation:
     """Return the observation of a case; `exact` ones only, on demand. Raises Broken, OutOfTime."""
-    seen = trial.findings.seen.get(key_of(case))
-    if seen is not None:
-        return seen
+    observation = trial.findings.seen.get(key_of(case))
+    if observation is not None:
+        return observation
     return trial.findings.keep(_observed(trial, case, exact), case)
 
 

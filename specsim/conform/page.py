@@ -97,9 +97,9 @@ def page(reports: Sequence[Report], facts: dict[str, str]) -> str:
 
 def _report(report: Report) -> Iterable[str]:
     """Yield the parts of one report: its outcome, a table of verdicts, and the counterexamples."""
-    where = short([report]).removeprefix(report.outcome)
-    yield f"<h2><code>{escape(report.subject)}</code>: {_marked(report.outcome)}{escape(where)}</h2>"
-    if where:
+    properties = short([report]).removeprefix(report.outcome)
+    yield f"<h2><code>{escape(report.subject)}</code>: {_marked(report.outcome)}{escape(properties)}</h2>"
+    if properties:
         yield f"<p>It is {escape(outcome(report))}.</p>"
     if not report.complete:
         yield f"<p>This is a part: {escape(unfinished_words(report))}.</p>"
@@ -130,34 +130,41 @@ def _verdict_cells(verdict: Verdict) -> list[str]:
     ]
 
 
-def _counterexample(shown: Counterexample) -> Iterable[str]:
+def _counterexample(counterexample: Counterexample) -> Iterable[str]:
     """Yield two tables: the input, and the outcomes whose probabilities differ most."""
     # The input: laws, drafts and other arguments.
-    laws = (("p, the target", shown.p), ("q, the draft", shown.q), ("drafts, for example", shown.drafts))
+    laws = (
+        ("p, the target", counterexample.p),
+        ("q, the draft", counterexample.q),
+        ("drafts, for example", counterexample.drafts),
+    )
+    arguments = counterexample.given or {}
     rows = [[_cell(name), _cell(simple(value), "code")] for name, value in laws if value is not None]
-    rows += [[_cell(name), _cell(words, "code")] for name, words in (shown.given or {}).items()]
+    rows += [[_cell(name), _cell(words, "code")] for name, words in arguments.items()]
     yield _table((), rows)
 
-    if not (shown.expected or shown.observed):
+    # Outcomes, those that differ most first, equal ones in the order of their text.
+    expected, observed = counterexample.expected, counterexample.observed
+    if not (expected or observed):
         return
-    # Outcomes, those that differ most first; bars are relative to the largest difference.
-    expected, observed = shown.expected, shown.observed
-    gaps = {key: observed.get(key, 0.0) - expected.get(key, 0.0) for key in {**expected, **observed}}
-    keys = sorted(sorted(gaps, key=str), key=lambda key: -abs(gaps[key]))
-    widest = max((abs(gap) for gap in gaps.values()), default=0.0)
+    gaps = {outcome: observed.get(outcome, 0.0) - expected.get(outcome, 0.0) for outcome in {**expected, **observed}}
+    outcomes = sorted(gaps, key=lambda outcome: (-abs(gaps[outcome]), str(outcome)))
+
+    # Bars are relative to the largest difference.
+    largest = max((abs(gap) for gap in gaps.values()), default=0.0)
     cells = [
         [
-            _cell(simple(key), "code"),
-            _cell(simple(float(expected.get(key, 0.0))), "number"),
-            _cell(simple(float(observed.get(key, 0.0))), "number"),
-            _cell(f"{gaps[key]:+.4g}", "number"),
-            _bar(abs(gaps[key]) / widest if widest else 0.0),
+            _cell(simple(outcome), "code"),
+            _cell(simple(float(expected.get(outcome, 0.0))), "number"),
+            _cell(simple(float(observed.get(outcome, 0.0))), "number"),
+            _cell(f"{gaps[outcome]:+.4g}", "number"),
+            _bar(abs(gaps[outcome]) / largest if largest else 0.0),
         ]
-        for key in keys[:SHOWN]
+        for outcome in outcomes[:SHOWN]
     ]
     yield _table(("outcome", "expected", "observed", "difference", ""), cells)
-    if len(keys) > SHOWN:
-        yield f'<p class="faint">{len(keys) - SHOWN} outcomes that differ less are left out.</p>'
+    if len(outcomes) > SHOWN:
+        yield f'<p class="faint">{len(outcomes) - SHOWN} outcomes that differ less are left out.</p>'
 
 
 def _cell(text: str, kind: str = "") -> str:

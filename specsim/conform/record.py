@@ -131,11 +131,15 @@ def two_drafts(subject: Subject, *, timed: bool) -> dict[str, Any] | None:
     trial = begin(small, deadline=clock.now() + 60, patience=CALL, delta=1e-6, seed=0, kinds=["scripted"])
     began = time.process_time()
     try:
-        seen = observe(trial, next(standard(small)))
+        observation = observe(trial, next(standard(small)))
     except Exception:
         return None
-    total_variation = distance(seen.joint(seen.case.length), seen.goal(seen.case.length))
-    return {"runs": seen.runs, "distance": total_variation, "seconds": time.process_time() - began if timed else None}
+    total_variation = distance(observation.joint(observation.case.length), observation.goal(observation.case.length))
+    return {
+        "runs": observation.runs,
+        "distance": total_variation,
+        "seconds": time.process_time() - began if timed else None,
+    }
 
 
 def markdown(record: dict[str, Any]) -> str:

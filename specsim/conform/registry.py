@@ -85,11 +85,11 @@ def find(name: str) -> ModuleType:
 
     # An unknown name: say the nearest of all, and list the adapters.
     of_specsim = {name for family in SUBJECTS for name in discover.names(family)}
-    others = of_specsim | {*names(EXHIBITS), *names(EXONERATIONS)}
-    near = get_close_matches(name, [*names(ADAPTERS), *sorted(others)], 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    known = ", ".join(names(ADAPTERS)) or "none"
-    raise ValueError(f"subject {name!r} is unknown; {hint}adapters: {known}; or the path of a file that ends in .py")
+    not_adapters = of_specsim | {*names(EXHIBITS), *names(EXONERATIONS)}
+    near_names = get_close_matches(name, [*names(ADAPTERS), *sorted(not_adapters)], 1)
+    hint = f"did you mean {near_names[0]!r}? " if near_names else ""
+    adapters = ", ".join(names(ADAPTERS)) or "none"
+    raise ValueError(f"subject {name!r} is unknown; {hint}adapters: {adapters}; or the path of a file that ends in .py")
 
 
 def subjects_of(module: ModuleType) -> list[Subject]:
@@ -140,8 +140,8 @@ def plain(verify: Callable[..., Any], name: str) -> Subject:
     try:
         inspect.signature(verify).bind(*"pqdu")
     except TypeError:
-        taken = inspect.signature(verify)
-        raise ValueError(f"file {name}: verify{taken} does not take (p, q, drafts, u); {LINES}") from None
+        signature = inspect.signature(verify)
+        raise ValueError(f"file {name}: verify{signature} does not take (p, q, drafts, u); {LINES}") from None
     except ValueError:
         # A builtin has no signature.
         pass
@@ -153,8 +153,8 @@ def one_of(subjects: list[Subject], name: str) -> Subject:
     equal = [subject for subject in subjects if subject.name == name]
     matching = equal or [subject for subject in subjects if name and name in subject.name]
     if len(matching) != 1:
-        what = f"is in {len(matching)} names" if matching else "is in no name"
-        raise ValueError(f"subject {name!r} {what}; known: {'; '.join(subject.name for subject in subjects)}")
+        problem = f"is in {len(matching)} names" if matching else "is in no name"
+        raise ValueError(f"subject {name!r} {problem}; known: {'; '.join(subject.name for subject in subjects)}")
     return matching[0]
 
 
@@ -181,7 +181,7 @@ def subjects_or_reason(module: ModuleType) -> list[Subject] | str:
 
 def unavailable(module: ModuleType, reason: str) -> Report:
     """Return the report on a subject that cannot be had."""
-    name = module.__name__.rpartition(".")[2]
+    *_, name = module.__name__.split(".")
     return Report(name, (Verdict(name, "all", "not available", words=reason),))
 
 

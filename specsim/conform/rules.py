@@ -165,9 +165,9 @@ def _process(process: ModuleType) -> Subject:
         state = process.start(n, **cases[n % len(cases)])
         # Passes, until every place is filled.
         while (state.filled < n).any():
-            asked, count = process.ask(state), process.uniforms(state, block)
+            request, count = process.ask(state), process.uniforms(state, block)
             u = np.array([[random.random() for _ in range(count)]], dtype=object).reshape(1, count)
-            rows = np.asarray(joint[asked.model].rows(asked), dtype=np.float64)
+            rows = np.asarray(joint[request.model].rows(request), dtype=np.float64)
             state = process.advance(state, rows, block, u)
         return [int(token) for token in state.text[0]]
 
@@ -210,19 +210,21 @@ def _conditional(scheme: ModuleType, q: Array, count: int) -> dict[tuple[int, ..
 
 
 def _remembered(prepare: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `prepare` with a memory of its last plan.
+    """Return `prepare` with a cache of its last plan.
 
-    An input is followed along all of its paths, and no coins enter its plan.
+    The judge runs a subject many times on one input, along all paths of its coins; the plan depends
+    on the input alone.
     """
-    last: dict[Any, Any] = {}
+    # The last input, as shapes and bytes of its arrays -> its plan.
+    cache: dict[Any, Any] = {}
 
     def plan(p: Array, q: Array, drafted: Any) -> Any:
-        """Return the plan of these laws, prepared once."""
-        trees = (drafted.tokens, drafted.parents) if hasattr(drafted, "parents") else (drafted,)
-        key = tuple((np.shape(array), np.asarray(array).tobytes()) for array in (p, q, *trees))
-        if key not in last:
-            last.clear()
-            last[key] = prepare(p, q, drafted)
-        return last[key]
+        """Return the plan of laws p and q and of what is drafted: a tree, drafts, or their number."""
+        drafted_arrays = (drafted.tokens, drafted.parents) if hasattr(drafted, "parents") else (drafted,)
+        key = tuple((np.shape(array), np.asarray(array).tobytes()) for array in (p, q, *drafted_arrays))
+        if key not in cache:
+            cache.clear()
+            cache[key] = prepare(p, q, drafted)
+        return cache[key]
 
     return plan

@@ -44,22 +44,22 @@ def judge_all(
         second look, with that of both.
     """
     looks = LOOKS if len(subjects) > 1 else 1
-    rate, left = false_alarm / len(subjects) / looks, budget
+    rate, seconds_left = false_alarm / len(subjects) / looks, budget
     reports, exhibits = list[Report](), Exhibits()
 
     def judged(subject: Subject, seconds: float, names: Sequence[str] | None) -> Report:
-        """Judge one subject, and take its seconds from what is left."""
-        nonlocal left
+        """Judge one subject, and subtract its seconds from those that are left."""
+        nonlocal seconds_left
         begin(subject, seconds)
         report = own_process.judge(
             subject, budget=seconds, properties=names, false_alarm=rate, say=say, exhibits=exhibits
         )
-        left -= report.seconds
+        seconds_left -= report.seconds
         return report
 
     # First look: equal shares of what is left.
     for done, subject in enumerate(subjects):
-        report = judged(subject, max(left, LEAST) / (len(subjects) - done), properties)
+        report = judged(subject, max(seconds_left, LEAST) / (len(subjects) - done), properties)
         reports.append(report)
         end(report)
         if report.interrupted:
@@ -68,15 +68,15 @@ def judge_all(
     # Second look, at what was undecided for want of time.
     late = [i for i, report in enumerate(reports) if any(verdict.wants_time for verdict in report.verdicts)]
     for done, i in enumerate(late):
-        seconds = left / (len(late) - done)
+        seconds = seconds_left / (len(late) - done)
         if looks == 1 or seconds < LEAST:
             break
         names = [verdict.property for verdict in reports[i].verdicts if verdict.wants_time]
-        again = judged(subjects[i], seconds, properties if ALL in names else names)
-        reports[i] = merged(reports[i], again)
+        second = judged(subjects[i], seconds, properties if ALL in names else names)
+        reports[i] = merged(reports[i], second)
         # The report of both looks: the first may have convicted where the second did not look.
         end(reports[i])
-        if again.interrupted:
+        if second.interrupted:
             break
     return reports
 
@@ -87,8 +87,8 @@ def merged(first: Report, second: Report) -> Report:
     if not second.interrupted:
         verdicts.pop(ALL, None)
     for verdict in second.verdicts:
-        known = verdicts.get(verdict.property)
-        if known is None or known.outcome == "inconclusive":
+        earlier = verdicts.get(verdict.property)
+        if earlier is None or earlier.outcome == "inconclusive":
             verdicts[verdict.property] = verdict
     return first._replace(
         verdicts=tuple(verdicts.values()),

@@ -23,35 +23,35 @@ SMALL = 1e-7
 Laws = dict[Text, dict[int, float]]
 
 
-def symptoms(seen: Observation, *, is_step: bool = False) -> tuple[str, ...] | None:
+def symptoms(observation: Observation, *, is_step: bool = False) -> tuple[str, ...] | None:
     """Return the parts of a block that differ from tokenwise rejection, in words; None for trees and frequencies.
 
     Lossless rules may differ, too: symptoms say where to look in a subject that is convicted, and
     convict nobody.
     """
-    case, drafts = seen.case, len(seen.case.parents)
-    if seen.evidence == "Monte Carlo" or case.parents != tuple(range(-1, drafts - 1)):
+    case, drafts = observation.case, len(observation.case.parents)
+    if observation.evidence == "Monte Carlo" or case.parents != tuple(range(-1, drafts - 1)):
         return None
-    phrases = _of_step(seen) if is_step else _of_block(seen, drafts)
+    phrases = _of_step(observation) if is_step else _of_block(observation, drafts)
     return tuple(phrase for phrase in phrases if phrase)
 
 
-def _of_step(seen: Observation) -> Iterator[str]:
+def _of_step(observation: Observation) -> Iterator[str]:
     """Yield how often the draft comes out, and what comes out otherwise."""
-    case, (_, emitted, after) = seen.case, _at(seen, 0)
-    overlap, small = float(np.minimum(case.p(()), case.q(())).sum()), max(seen.rounding, SMALL)
+    case, (_, emitted, after) = observation.case, _at(observation, 0)
+    overlap, small = float(np.minimum(case.p(()), case.q(())).sum()), max(observation.rounding, SMALL)
     yield how_often("the draft is", emitted, overlap, 1.0, small, "emitted")
     yield _replaced("a token that is not the draft is", case, after, small)
-    if math.fsum(mass for text, mass in seen.joint(1).items() if not seen.goal(1).get(text)) > SMALL:
+    if math.fsum(mass for text, mass in observation.joint(1).items() if not observation.goal(1).get(text)) > SMALL:
         yield "tokens are emitted that the target excludes"
 
 
-def _of_block(seen: Observation, drafts: int) -> Iterator[str]:
+def _of_block(observation: Observation, drafts: int) -> Iterator[str]:
     """Yield the symptoms of each draft in turn, of the bonus, and of tokens that the target excludes."""
-    case, small = seen.case, max(seen.rounding, SMALL)
+    case, small = observation.case, max(observation.rounding, SMALL)
     # A draft is accepted with the overlap of p and q, and else replaced by a token of (p - q)+.
     for i in range(drafts):
-        reached, accepted, after = _at(seen, i)
+        reached, accepted, after = _at(observation, i)
         total = math.fsum(reached.values())
         if total < SMALL:
             return
@@ -60,15 +60,15 @@ def _of_block(seen: Observation, drafts: int) -> Iterator[str]:
         yield _replaced(f"the token after a rejected draft {i + 1} is", case, after, small)
 
     # The bonus after all drafts.
-    _, _, after = _at(seen, drafts)
+    _, _, after = _at(observation, drafts)
     if _off(after, case.p) > small:
         yield "the bonus is not from the target's last law"
-    possible = seen.goal(case.length)
-    if math.fsum(mass for text, mass in seen.joint(case.length).items() if not possible.get(text)) > SMALL:
+    possible = observation.goal(case.length)
+    if math.fsum(mass for text, mass in observation.joint(case.length).items() if not possible.get(text)) > SMALL:
         yield "tokens are emitted that the target excludes"
 
 
-def _at(seen: Observation, i: int) -> tuple[dict[Text, float], float, Laws]:
+def _at(observation: Observation, i: int) -> tuple[dict[Text, float], float, Laws]:
     """Return what happens once i drafts are accepted.
 
     The masses of at least i accepted drafts, by text; the mass of more than i; the tokens emitted
@@ -77,7 +77,7 @@ def _at(seen: Observation, i: int) -> tuple[dict[Text, float], float, Laws]:
     reached: dict[Text, float] = {}
     after: Laws = {}
     beyond = 0.0
-    for answer, mass in seen.law.items():
+    for answer, mass in observation.law.items():
         if answer.num_accepted < i:
             continue
         text = answer.text[:i]

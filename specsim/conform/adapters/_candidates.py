@@ -167,9 +167,9 @@ def _processors(model: Any, ids: Any, sampling_params: SamplingParams) -> Any:
     return model._get_logits_processor(config, ids.shape[1])
 
 
-def drafted(made: Any, ids: Any, *more: Any, **named: Any) -> tuple[Any, Any]:
-    """Return the tokens after the text, and the laws that the generator says are theirs."""
+def drafted(generator: Any, ids: Any, *inputs: Any, **options: Any) -> tuple[Any, Any]:
+    """Return the tokens that a generator drafts after ids (1, n), and the laws that it returns with them."""
     import torch
 
-    ids_with_drafts, logits = made.get_candidates(ids, *more, **named)
+    ids_with_drafts, logits = generator.get_candidates(ids, *inputs, **options)
     return ids_with_drafts[0, ids.shape[1] :], None if logits is None else torch.softmax(logits[0], -1)

@@ -20,7 +20,10 @@ def truncated(law: Any, sampling_params: SamplingParams) -> Any:
     """Return a law without the tokens that top-k and top-p take away, not renormalised, for packages without them."""
     if sampling_params.top_k == 0 and sampling_params.top_p == 1:
         return law
-    return law * (warped(law, sampling_params) > 0)
+    import numpy as np
+
+    is_possible = warped(law, sampling_params) > 0
+    return np.where(is_possible, law, 0 * law)
 
 
 def warm(logits: Any, sampling_params: SamplingParams) -> Any:

@@ -111,7 +111,7 @@ def _parts(vocab: int, extra: bool, ordered: bool, greedy: bool = False) -> tupl
     # Ids of the letters in both vocabularies.
     letters = string.ascii_lowercase[:vocab]
     ids = {letter: int(extra) + (i + 1) % vocab for i, letter in enumerate(letters)} | ({"z": 0} if extra else {})
-    ordered_ids = sorted(ids.items(), key=lambda item: item[1] if ordered else -item[1])
+    ordered_ids = sorted(ids.items(), key=lambda item: item[1], reverse=not ordered)
     # The assistant's id of each token of the target.
     of_target = [int(extra) + (i + 1) % vocab for i in range(vocab)]
 
@@ -130,15 +130,15 @@ def _parts(vocab: int, extra: bool, ordered: bool, greedy: bool = False) -> tupl
             return log(laws).clamp(min=-1e4)
 
         @staticmethod
-        def text(seen: list[int]) -> list[int]:
+        def text(tokens: list[int]) -> list[int]:
             """Return the toy's tokens of a text of the assistant."""
-            return [of_target.index(token) for token in seen]
+            return [of_target.index(token) for token in tokens]
 
     # The assistant, with embeddings that are ids and a head that is the identity.
     size = vocab + int(extra)
     model = spelled_table(size, Spelled)
     model.embeddings = torch.nn.Embedding(size, 1)
-    model.embeddings.weight.data.copy_(torch.arange(float(size))[:, None])
+    model.embeddings.weight.data.copy_(torch.arange(float(size)).unsqueeze(1))
     model.head = torch.nn.Linear(size, size, bias=False)
     model.head.weight.data.copy_(torch.eye(size))
     model.generation_config.num_assistant_tokens_schedule = "constant"

@@ -18,10 +18,11 @@ def batched(run: Callable[..., Any], name: str) -> Subject:
 
     def run_one(p: Any, q: Any, drafts: Any, **named: Any) -> Any:
         """Verify a batch of one."""
-        return run(p[None], None if q is None else q[None], drafts[None], **named)[0]
+        rows = run(p[None], None if q is None else q[None], drafts[None], **named)
+        return rows[0]
 
-    made = Subject(name, "chain", run_one, "torch", "float32", "global", returns="tokens", logits=True, batch=run)
-    return made._replace(sizes=(1, 2))
+    subject = Subject(name, "chain", run_one, "torch", "float32", "global", returns="tokens", logits=True, batch=run)
+    return subject._replace(sizes=(1, 2))
 
 
 def rule(sampler: Any) -> Callable[..., Any]:

@@ -38,10 +38,9 @@ def subjects() -> list[Subject]:
             best = p.argmax(-1)
             num_accepted = int((drafts == best[:-1]).cumprod(0).sum())
             return num_accepted, best[num_accepted]
-        after = [
-            laws(w[None], sampling_params.temperature, sampling_params.top_p, sampling_params.top_k)[0] for w in (p, q)
-        ]
-        return dense(after[0], after[1], drafts)
+        settings = (sampling_params.temperature, sampling_params.top_p, sampling_params.top_k)
+        batch_p, batch_q = (laws(logits[None], *settings) for logits in (p, q))
+        return dense(batch_p[0], batch_q[0], drafts)
 
     # The three entries as subjects.
     whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", dtypes=("float32", "bfloat16"), note=caveat)

@@ -40,16 +40,16 @@ def subjects() -> list[Subject]:
         # The token of the root is never read.
         candidates = torch.tensor([0, *tokens, -1])
         # The buffers of its draft model; greedy verification takes none.
-        more: tuple[Any, ...] = (None,) * 5
+        buffers: tuple[Any, ...] = (None,) * 5
         if processor is not None:
             draft = laws(q, processor)
             chances, op, place, before = _buffers(parents, tokens, draft)
             chosen = torch.tensor([1.0, *chances, 1.0])[rows]
             levels = [[0 if row < 1 else place[row - 1] for row in path] for path in rows.tolist()]
             siblings = [[[] if row < 1 else before[row - 1] for row in path] for path in rows.tolist()]
-            more = (chosen, op, levels, candidates[None, :-1], siblings)
+            buffers = (chosen, op, levels, candidates[None, :-1], siblings)
         # The path, and the law of the next token.
-        best, num_accepted, after = utils.evaluate_posterior(p[rows], candidates[rows], processor, *more)
+        best, num_accepted, after = utils.evaluate_posterior(p[rows], candidates[rows], processor, *buffers)
         token = torch.argmax(after) if processor is None else torch.multinomial(after, 1)
         return [node for node in paths[int(best)] if node >= 0][: int(num_accepted)], int(token)
 
@@ -83,31 +83,35 @@ def _paths(parents: list[int]) -> list[list[int]]:
 
 
 def _buffers(parents: list[int], tokens: list[int], draft: Any) -> tuple[list[float], list[Any], list[int], list[Any]]:
-    """Return what its draft model and tree hold of every node.
+    """Return (chances, laws, places, siblings), the buffers that EAGLE's draft model makes of a tree.
 
-    That is the chance of its draw, the laws of every depth, the place of its parent's law there,
-    and the siblings before it (counted with the root).
+    draft: the law after each row, (n+1, V); the root is row 0, node i is row i+1. Of each node:
+    the probability of its draw without replacement, the place of its parent among the parents of
+    its depth, and the rows of its earlier siblings. `laws` has an array (parents, V) for each depth.
     """
     import torch
 
     depth: list[int] = []
     chances: list[float] = []
-    place: list[int] = []
-    before: list[Any] = []
-    # Parents at every depth, in order.
-    levels: list[list[int]] = []
+    places: list[int] = []
+    siblings: list[Any] = []
+    # Nodes with children, by the depth of the children, in order.
+    parents_by_depth: list[list[int]] = []
     for node, parent in enumerate(parents):
+        # The place of the parent in its depth.
         depth.append(0 if parent < 0 else depth[parent] + 1)
-        if depth[node] == len(levels):
-            levels.append([])
-        if parent not in levels[depth[node]]:
-            levels[depth[node]].append(parent)
-        # The chance of a draw without replacement: the law over what the siblings before it have
-        # left.
-        siblings = [other for other in range(node) if parents[other] == parent]
+        if depth[node] == len(parents_by_depth):
+            parents_by_depth.append([])
+        level = parents_by_depth[depth[node]]
+        if parent not in level:
+            level.append(parent)
+        places.append(level.index(parent))
+
+        # The probability of the draw: the parent's law, less the tokens of earlier siblings.
+        earlier = [sibling for sibling in range(node) if parents[sibling] == parent]
         law = draft[parent + 1]
-        left = 1 - sum(float(law[tokens[other]]) for other in siblings)
-        chances.append(min(float(law[tokens[node]]) / left, 1.0) if left > 0 else 0.0)
-        place.append(levels[depth[node]].index(parent))
-        before.append(torch.tensor([other + 1 for other in siblings]) if siblings else [])
-    return chances, [draft[[parent + 1 for parent in level]] for level in levels], place, before
+        mass_left = 1 - sum(float(law[tokens[sibling]]) for sibling in earlier)
+        chances.append(min(float(law[tokens[node]]) / mass_left, 1.0) if mass_left > 0 else 0.0)
+        siblings.append(torch.tensor([sibling + 1 for sibling in earlier]) if earlier else [])
+    laws = [draft[[parent + 1 for parent in level]] for level in parents_by_depth]
+    return chances, laws, places, siblings

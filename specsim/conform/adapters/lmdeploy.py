@@ -25,8 +25,9 @@ def subjects() -> list[Subject]:
     file, _, name = ENTRY.rpartition(".")
     sampler = getattr(bare(file), name)()
 
+    # The calls that are judged: sampled rows, rows of one kind, and rows of both kinds.
     def drawn(p: Any) -> Any:
-        """Draw the bonus of every row."""
+        """Return a bonus token drawn for every row."""
         return torch.multinomial(torch.softmax(p[:, -1], -1), 1)[:, 0]
 
     def batch(p: Any, q: Any, drafts: Any) -> Any:
@@ -38,7 +39,8 @@ def subjects() -> list[Subject]:
     def apart(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
         """Verify a batch of one kind of rows, as the engine does."""
         if sampling_params.temperature == 0:
-            return sampler.forward_greedy(p.argmax(-1), drafts)[0]
+            answer = sampler.forward_greedy(p.argmax(-1), drafts)
+            return answer[0]
         return batch(warm(p, sampling_params), warm(q, sampling_params), drafts)
 
     def among(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
@@ -65,11 +67,16 @@ def subjects() -> list[Subject]:
         """Return the subject of a function of batches."""
 
         def run_one(p: Any, q: Any, drafts: Any, **named: Any) -> Any:
-            return run(p[None], None if q is None else q[None], drafts[None], **named)[0]
+            """Verify a batch of one row."""
+            rows = run(p[None], None if q is None else q[None], drafts[None], **named)
+            return rows[0]
 
-        made = Subject(f"{ENTRY}.{name}", "chain", run_one, "torch", "float32", "global", returns="tokens", logits=True)
-        return made._replace(batch=run, note=caveat)
+        subject = Subject(
+            f"{ENTRY}.{name}", "chain", run_one, "torch", "float32", "global", returns="tokens", logits=True
+        )
+        return subject._replace(batch=run, note=caveat)
 
+    # The calls as subjects.
     whole = chain("forward", batch)
     applied = "; ".join(filter(None, [caveat, "sampling parameters are the adapter's: the engine applies them before"]))
     return [

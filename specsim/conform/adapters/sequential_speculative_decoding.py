@@ -33,6 +33,7 @@ STEPS = (
 def subjects() -> list[Subject]:
     """Return each of its rounds as a decoder of one block, which the target continues."""
     caveat = note(DISTRIBUTION, VERSIONS, "top-k and top-p are the adapter's: the functions have none")
+    # Each function verifies one block; the target continues its text.
     decoders = []
     for place in STEPS:
         file, _, name = place.partition(".")

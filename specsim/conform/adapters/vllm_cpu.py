@@ -47,10 +47,12 @@ def subjects() -> list[Subject]:
     sampler = module("vllm.v1.sample.rejection_sampler")
     # The entries as subjects.
     rule = _vllm.batched(_vllm.rule(sampler), ENTRY)
-    whole = _vllm.batched(_vllm.whole(sampler), f"{ENTRY.rpartition('.')[0]}.RejectionSampler.forward")
+    rule_file, _, _ = ENTRY.rpartition(".")
+    whole = _vllm.batched(_vllm.whole(sampler), f"{rule_file}.RejectionSampler.forward")
     empty = "memory that nothing writes reads as NaN (vllm-project/vllm#55005)"
     place = "vllm.v1.spec_decode.llm_base_proposer.compute_probs_and_sample_next_token"
-    drafts = getattr(module(place.rpartition(".")[0]), place.rpartition(".")[2])
+    drafter_file, _, function = place.rpartition(".")
+    drafts = getattr(module(drafter_file), function)
     return [
         rule._replace(note=caveat),
         rule._replace(name=f"{ENTRY}, one-hot drafts", takes_q=False, note=caveat),

@@ -42,8 +42,12 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
     'convicted'
     """
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
-    wealth, bound, accepted, blocks = np.zeros(len(STAKES)), 0.0, 0.0, 0
-    bad, passed = list[ValueError](), None
+    # Logarithms of the wealth by stake, sums over the blocks so far, and their number.
+    wealth = np.zeros(len(STAKES))
+    bound, accepted, blocks = 0.0, 0.0, 0
+    bad = list[ValueError]()
+    # (block, mean of accepted drafts, mean bound) where the wealth first passed 1 / delta.
+    passed: tuple[int, float, float] | None = None
     # Bet on every block. A bad line loses its bet, unless it has no laws to bet on.
     for number, line in _numbered(lines, bad):
         try:
@@ -67,8 +71,9 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
     if passed is None or not is_convicted:
         words = "no more drafts are kept than a lossless verifier can; that does not make it lossless"
         if passed is not None:
+            place, observed, expected = passed
             words = (
-                f"after block {passed[0]}, {passed[1]:.4g} drafts were kept where {passed[2]:.4g} are the most, but "
+                f"after block {place}, {observed:.4g} drafts were kept where {expected:.4g} are the most, but "
                 "not over the whole file: are its lines in order of time?"
             )
         return Verdict(name, "bound", "inconclusive", "bound", reach, blocks, 0.0, None, words)
@@ -88,7 +93,7 @@ class NoLaws(ValueError):
 
 
 def _numbered(lines: Iterable[str], bad: list[ValueError]) -> Iterator[tuple[int, str]]:
-    """Yield lines that are not empty with their numbers; what ends the reading is added to those that are bad."""
+    """Yield lines that are not empty with their numbers; append an error that ends the reading to `bad`."""
     numbered = enumerate(lines, 1)
     while True:
         try:
@@ -106,8 +111,9 @@ def _left_out(bad: list[ValueError]) -> str:
     """Return in words which lines were left out; nothing if none was."""
     if not bad:
         return ""
-    several = "1 line was" if len(bad) == 1 else f"{len(bad)} lines were"
-    return f"; {several} left out{', the first' * (len(bad) > 1)}: {bad[0]}"
+    if len(bad) == 1:
+        return f"; 1 line was left out: {bad[0]}"
+    return f"; {len(bad)} lines were left out, the first: {bad[0]}"
 
 
 def _block(line: str, number: int) -> tuple[float, int, int]:

@@ -80,11 +80,12 @@ def law(
                 continue
         else:
             other = _rounded(rng.random(count), floats)
-            here = next(i for i, (box, *_) in enumerate(probed) if _inside(other, box))
-            if ask(other) == probed[here][1]:
+            index = next(i for i, (box, *_) in enumerate(probed) if _inside(other, box))
+            box, answer, point = probed[index]
+            if ask(other) == answer:
                 points_left -= 1
                 continue
-            box, _, point = probed.pop(here)
+            probed.pop(index)
             points_left = agreed
 
         # Cut the box at the threshold between them.

@@ -27,9 +27,10 @@ def residual(p: Array, q: Array) -> Array:
 
 
 def place(u: Any, weights: Array) -> int:
-    """Return the token on whose part of [0, 1) a uniform lies."""
+    """Return the token on whose part of [0, 1) a uniform lies; the last possible one if rounding leaves none."""
     ends = np.cumsum(weights / weights.sum())
-    return next((i for i, end in enumerate(ends[:-1]) if u < end), int(np.flatnonzero(weights)[-1]))
+    *_, last_possible = np.flatnonzero(weights).tolist()
+    return next((i for i, end in enumerate(ends[:-1]) if u < end), last_possible)
 
 
 def warped(law: Array, sampling_params: SamplingParams) -> Array:

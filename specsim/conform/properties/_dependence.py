@@ -32,8 +32,9 @@ def shared(subject: Subject, trial: Trial) -> Verdict | None:
 
     Frequencies of single rows do not show it where few rows share a random number.
     """
-    rng, before, every = np.random.default_rng(trial.caller.seed), trial.caller.runs, list(kinds(subject))
-    for words, rows in every:
+    rng, before = np.random.default_rng(trial.caller.seed), trial.caller.runs
+    all_kinds = list(kinds(subject))
+    for words, rows in all_kinds:
         # A step emits no bonus: its rows do not have two equally likely texts.
         if any([chance for _, chance in _texts(row)] != HALF for row in rows):
             continue
@@ -41,14 +42,14 @@ def shared(subject: Subject, trial: Trial) -> Verdict | None:
         # The bonus is left to the caller, or a law is wrong.
         if any((tile < 0).any() for tile in tiles):
             continue
-        seen = dependence(tiles)
-        if seen.surprise < trial.findings.rate(1) / len(every):
+        agreement = dependence(tiles)
+        if agreement.surprise < trial.findings.rate(1) / len(all_kinds):
             # A number that all rows of a call share may have come out alike in all of so few calls.
-            if not seen.is_of_one_call:
+            if not agreement.is_of_one_call:
                 tiles += _tiles(trial, rows, rng, range(CALLS, MORE))
-                seen = dependence(tiles)
-            where = f"{rows[0].case.words}, {len(tiles)} batches of {TILE} equal rows"
-            return _convicted(subject, trial, words, rows[0], seen, where, trial.caller.runs - before)
+                agreement = dependence(tiles)
+            reach = f"{rows[0].case.words}, {len(tiles)} batches of {TILE} equal rows"
+            return _convicted(subject, trial, words, rows[0], agreement, reach, trial.caller.runs - before)
     # These runs add nothing to a law.
     trial.caller.reset_runs(before)
     return None
@@ -123,18 +124,20 @@ def _called(trial: Trial, rows: list[Row], rng: np.random.Generator, random: np.
     return np.array(is_first)
 
 
-def _convicted(subject: Subject, trial: Trial, kind: str, row: Row, seen: Shared, where: str, runs: int) -> Verdict:
-    """Return the verdict on rows that agree too often, or too rarely; `where` says which batches were looked at."""
-    share = seen.agreeing / seen.pairs
+def _convicted(
+    subject: Subject, trial: Trial, kind: str, row: Row, agreement: Shared, reach: str, runs: int
+) -> Verdict:
+    """Return the verdict on rows that agree too often, or too rarely; `reach` says which batches were tried."""
+    share = agreement.agreeing / agreement.pairs
     # Rows of other lengths may stand between those that are judged.
-    pairs = f"{seen.words}, counting judged rows alone,"
-    words = f"{pairs} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({kind})"
-    if seen.is_of_one_call or trial.findings.has_dependent_rows or _vary(trial, row):
+    pairs = f"{agreement.words}, counting judged rows alone,"
+    words = f"{pairs} emit the same in {share:.3g} of {agreement.pairs} pairs, and not in half of them ({kind})"
+    if agreement.is_of_one_call or trial.findings.has_dependent_rows or _vary(trial, row):
         words = f"{DEPEND}: {words}"
     law, goal = {"the same": share}, {"the same": 0.5}
-    shown = Counterexample(where, row.inputs[0].p.tolist(), None, None, "the same", goal, law)
+    shown = Counterexample(reach, row.inputs[0].p.tolist(), None, None, "the same", goal, law)
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
-    return Verdict(subject.name, "batches", outcome, "Monte Carlo", where, runs, abs(share - 0.5), shown, words)
+    return Verdict(subject.name, "batches", outcome, "Monte Carlo", reach, runs, abs(share - 0.5), shown, words)
 
 
 def _vary(trial: Trial, row: Row) -> bool:

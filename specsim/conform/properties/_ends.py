@@ -100,6 +100,7 @@ def _share(run: ends.Run, program: Any, case: Case, end: End) -> float:
     """
 
     def fails(inside: int) -> bool:
+        """Return whether the coin's number `inside` places from its end fails as the end does."""
         try:
             return _impossible(run, program, case, end._replace(inside=inside), again=True) is not None
         except Broken:
@@ -119,7 +120,8 @@ def _share(run: ends.Run, program: Any, case: Case, end: End) -> float:
 def _impossible(run: ends.Run, program: Any, case: Case, end: End, *, again: bool = False) -> Text | None:
     """Return the text up to its first token of probability 0, or None; Broken if the run fails in any other way."""
     try:
-        answer: Answer = run(program, end, again=again)[0]
+        answer: Answer
+        answer, _ = run(program, end, again=again)
     except Broken as reason:
         # A token outside the vocabulary has probability 0, too; `subject_call` says it in these
         # words.

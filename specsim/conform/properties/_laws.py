@@ -44,13 +44,20 @@ class Look(NamedTuple):
     width: float = 1.0
 
 
-def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, float]) -> Look:
+def of_laws(observation: Observation, observed: dict[Any, float], expected: dict[Any, float]) -> Look:
     """Return the total variation of two laws, and what rounding or chance allow."""
     tv, law = distance(observed, expected), list(expected.values())
-    if seen.evidence != "Monte Carlo":
-        return Look(tv, seen.rounding, seen.rounding, expected, observed, seen.evidence)
-    limit = montecarlo.allowed(law, seen.runs, seen.delta)
-    return Look(tv, limit, montecarlo.detectable(law, seen.runs, seen.delta), expected, observed, seen.evidence)
+    if observation.evidence != "Monte Carlo":
+        return Look(tv, observation.rounding, observation.rounding, expected, observed, observation.evidence)
+    limit = montecarlo.allowed(law, observation.runs, observation.delta)
+    return Look(
+        tv,
+        limit,
+        montecarlo.detectable(law, observation.runs, observation.delta),
+        expected,
+        observed,
+        observation.evidence,
+    )
 
 
 def each(
@@ -76,17 +83,17 @@ def each(
     # Look at one case after the other, until one convicts.
     for case in through(trial, cases):
         try:
-            seen = observe(case)
+            observation = observe(case)
         except OutOfTime as reason:
             if not looks or findings.dependent.get(key_of(case), False):
                 raise
             reach.append(f"and no further: {str(reason) or 'the budget ran out'}")
             break
-        result = look(seen)
+        result = look(observation)
         looks.append((case, result))
         reach.append(case.words.partition(": ")[0])
         if result.distance > result.allowed:
-            why = doubt(trial, seen, result.distance / result.width, observe) if result.width else ""
+            why = doubt(trial, observation, result.distance / result.width, observe) if result.width else ""
             if why == AGAIN:
                 return each(name, subject, trial, cases, look, observe, runs)
             if why:

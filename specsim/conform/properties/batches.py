@@ -94,7 +94,8 @@ def _exactly(subject: Subject, trial: Trial) -> Verdict:
 
     It is without evidence where the first batch cannot be followed, and `words` say why.
     """
-    before, worst, exact_batches = trial.caller.runs, 0.0, list[Batch]()
+    before, worst = trial.caller.runs, 0.0
+    exact_batches = list[Batch]()
     for batch in batches(subject):
         # Call it with real random numbers first: a batch that cannot be called is broken.
         chosen, _ = next(drafted(batch))
@@ -131,10 +132,10 @@ def _exactly(subject: Subject, trial: Trial) -> Verdict:
                 return Verdict(subject.name, "batches", "inconclusive", runs=trial.caller.runs - before, words=words)
             return _convicted(subject, batch, observed, expected, trial.caller.runs - before)
         exact_batches.append(batch)
-    where = f"{_listed(exact_batches, smallest=True)} of the smallest size"
-    if more := _listed(exact_batches, smallest=False):
-        where += f"; 1 row of {more}"
-    return Verdict(subject.name, "batches", "lossless", "scripted", where, trial.caller.runs - before, worst)
+    reach = f"{_listed(exact_batches, smallest=True)} of the smallest size"
+    if larger_words := _listed(exact_batches, smallest=False):
+        reach += f"; 1 row of {larger_words}"
+    return Verdict(subject.name, "batches", "lossless", "scripted", reach, trial.caller.runs - before, worst)
 
 
 def _listed(batches: list[Batch], *, smallest: bool) -> str:
@@ -146,20 +147,20 @@ def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts,
     """Return the conviction by the joint law of a batch, with the texts whose probability is the furthest off."""
     # Which texts are the furthest off, and does each row by itself have its law?
     worst = max(expected.keys() | observed.keys(), key=lambda key: abs(observed.get(key, 0.0) - expected.get(key, 0.0)))
-    seen, due = observed.get(worst, 0.0), expected.get(worst, 0.0)
-    words = f"{worst} has probability {seen:.4g}, not {due:.4g} (rows of one batch)"
+    observed_chance, expected_chance = observed.get(worst, 0.0), expected.get(worst, 0.0)
+    words = f"{worst} has probability {observed_chance:.4g}, not {expected_chance:.4g} (rows of one batch)"
     if all(_is_law_of_row(i, observed, expected, subject) for i in range(len(batch.rows))):
         words = f"{DEPEND}: {words}; each row by itself has its law"
 
     # The counterexample shows the first input of every row.
     rows = [row.inputs[0] for row in batch.rows]
     q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
-    what = f"{batch.rows[0].case.words}, {batch.words}"
+    reach = f"{batch.rows[0].case.words}, {batch.words}"
     arguments = argument_words(subject, batch.rows[0].case, rows[0].tree)
-    shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, worst, expected, observed, arguments)
+    shown = Counterexample(reach, [row.p.tolist() for row in rows], q, None, worst, expected, observed, arguments)
     outcome: Any = "convicted" if subject.lossless else "lossy by design"
     off = distance(observed, expected)
-    return Verdict(subject.name, "batches", outcome, "scripted", what, runs, off, shown, words)
+    return Verdict(subject.name, "batches", outcome, "scripted", reach, runs, off, shown, words)
 
 
 def _is_law_of_row(place: int, observed: Texts, expected: Texts, subject: Subject) -> bool:
@@ -172,7 +173,7 @@ def _is_law_of_row(place: int, observed: Texts, expected: Texts, subject: Subjec
 
 
 def batches(subject: Subject) -> Iterator[Batch]:
-    """Yield equal rows, rows without drafts, different ones, these among others; larger ones; many equal ones."""
+    """Yield the batches to judge: of equal rows, without drafts, of different rows, and larger ones."""
     alike = even(subject)
     yield Batch([alike] * EQUAL[0], f"{EQUAL[0]} equal rows")
     yield Batch([alike], "1 row")
@@ -211,20 +212,20 @@ def law(trial: Trial, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Pat
     paths: list[tuple[Any, scripted.Path, float]] = []
     until = clock.now() + trial.budget.left() / SHARE
     cases, choices = [row.case for row in batch.rows], pool(batch)
-    whole = math.fsum(weight for _, weight in drafted(batch))
+    total = math.fsum(weight for _, weight in drafted(batch))
 
     # Follow every choice of drafts; each target continues its row's text to the whole length.
     for chosen, weight in drafted(batch):
         program = partial(_answers, trial, cases[0], choices, chosen)
-        seen = scripted.law(program, deadline=until, keep=True, generators=trial.caller.generators)
-        paths += [(program, path, weight / whole * path.weight) for path in seen.paths]
-        for texts, mass in seen.law.items():
-            own_texts = zip(cases, texts, strict=True)
-            rows = [continued(case.p, text[: case.length], case.length) for case, text in own_texts]
+        exact = scripted.law(program, deadline=until, keep=True, generators=trial.caller.generators)
+        paths += [(program, path, weight / total * path.weight) for path in exact.paths]
+        for texts, mass in exact.law.items():
+            row_texts = zip(cases, texts, strict=True)
+            rows = [continued(case.p, text[: case.length], case.length) for case, text in row_texts]
             for whole_texts in itertools.product(*rows):
                 key = tuple(text for text, _ in whole_texts)
                 chance = math.prod(chance for _, chance in whole_texts)
-                out[key] = out.get(key, 0.0) + weight / whole * mass * chance
+                out[key] = out.get(key, 0.0) + weight / total * mass * chance
     return out, paths
 
 

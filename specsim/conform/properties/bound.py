@@ -54,17 +54,25 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     # Cases with a block that takes several passes of the target.
     several_passes: list[Case] = []
 
-    def look(seen: Observation) -> Look:
+    def look(observation: Observation) -> Look:
         """Compare the mean number of accepted drafts with the largest possible."""
-        best, accepted = most(subject, seen.case), seen.mean(lambda answer: answer.num_accepted)
-        if any(answer.passes > 1 for answer in seen.law):
-            several_passes.append(seen.case)
+        best, accepted = most(subject, observation.case), observation.mean(lambda answer: answer.num_accepted)
+        if any(answer.passes > 1 for answer in observation.law):
+            several_passes.append(observation.case)
             accepted = 0.0
-        limit = seen.rounding
-        if seen.evidence == "Monte Carlo":
-            limit = montecarlo.mean_allowed(len(seen.case.parents), seen.runs, seen.delta)
+        limit = observation.rounding
+        if observation.evidence == "Monte Carlo":
+            limit = montecarlo.mean_allowed(len(observation.case.parents), observation.runs, observation.delta)
         expected, observed = {"kept drafts": best}, {"kept drafts": accepted}
-        return Look(max(accepted - best, 0.0), limit, limit, expected, observed, seen.evidence, len(seen.case.parents))
+        return Look(
+            max(accepted - best, 0.0),
+            limit,
+            limit,
+            expected,
+            observed,
+            observation.evidence,
+            len(observation.case.parents),
+        )
 
     if subject.kind == "decoder" and not subject.block:
         return None

@@ -26,7 +26,7 @@ def cases(subject: Subject) -> Iterable[Case]:
     return [*standard(subject), *parameters.cases(subject)]
 
 
-def look(seen: Observation) -> Look:
+def look(observation: Observation) -> Look:
     """Compare the law of the drafts with the product of the rows; without rows they must be certain.
 
     A drafter may stop when it likes, before it draws: where it goes on, the next draft is a draw
@@ -36,13 +36,13 @@ def look(seen: Observation) -> Look:
     observed: dict[Any, float] = {}
     expected: dict[Any, float] = {}
     reached: dict[Text, float] = {}
-    for answer, mass in seen.law.items():
+    for answer, mass in observation.law.items():
         observed[answer.text] = observed.get(answer.text, 0.0) + mass
         for i in range(len(answer.text) + 1):
             reached[answer.text[:i]] = reached.get(answer.text[:i], 0.0) + mass
 
     # P[drafts] = prod_i q_i(x_i) * prod_i P[goes on after x_1..x_i] * P[stops at the end].
-    for answer in seen.law:
+    for answer in observation.law:
         if answer.q is not None:
             drawn = math.prod(row[x] for row, x in zip(answer.q, answer.text, strict=True))
             going = [1 - observed.get(answer.text[:i], 0.0) / reached[answer.text[:i]] for i in range(len(answer.text))]
@@ -51,7 +51,7 @@ def look(seen: Observation) -> Look:
     if not expected:
         expected = {max(observed, key=lambda text: observed[text]): 1.0}
     expected["never drafted"] = max(1 - math.fsum(expected.values()), 0.0)
-    return of_laws(seen._replace(rounding=max(seen.rounding, ROUNDED)), observed, expected)
+    return of_laws(observation._replace(rounding=max(observation.rounding, ROUNDED)), observed, expected)
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:

@@ -65,13 +65,13 @@ def cases(subject: Subject) -> Iterator[Case]:
             yield made._replace(exact_only=True)
 
 
-def look(seen: Observation) -> Look:
+def look(observation: Observation) -> Look:
     """Compare the joint law; a text that the target cannot emit convicts by itself."""
-    whole = seen.case.length
-    observed, goal = seen.joint(whole), seen.goal(whole)
-    result = of_laws(seen, observed, goal)
+    whole = observation.case.length
+    observed, goal = observation.joint(whole), observation.goal(whole)
+    result = of_laws(observation, observed, goal)
     impossible = sum(mass for text, mass in observed.items() if not goal.get(text))
-    return result._replace(allowed=seen.rounding) if impossible > seen.rounding else result
+    return result._replace(allowed=observation.rounding) if impossible > observation.rounding else result
 
 
 def at_ends(subject: Subject) -> Iterator[Case]:

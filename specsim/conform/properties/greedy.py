@@ -36,19 +36,21 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     ties: list[Difference] = []
     errors: list[Difference] = []
 
-    def look(seen: Observation) -> Look:
+    def look(observation: Observation) -> Look:
         """Compare the texts with the likeliest one; a text that near ties lead to counts as the likeliest."""
-        whole = seen.case.length
-        observed, goal = seen.joint(whole), seen.goal(whole)
+        whole = observation.case.length
+        observed, goal = observation.joint(whole), observation.goal(whole)
         (plain,) = goal
         for text in sorted(observed.keys() - goal.keys()):
-            difference = first_difference(plain, text, *_paths(subject, seen.case), prompt=seen.case.prompt)
+            difference = first_difference(
+                plain, text, *_paths(subject, observation.case), prompt=observation.case.prompt
+            )
             if difference is None or not difference.near:
                 errors.extend([difference] if difference else [])
                 continue
             ties.append(difference)
             observed[plain] = observed.get(plain, 0.0) + observed.pop(text)
-        return of_laws(seen, observed, goal)
+        return of_laws(observation, observed, goal)
 
     result = each("greedy", subject, trial, cases(subject), look)
     if result.counterexample is not None and errors:

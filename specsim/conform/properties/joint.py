@@ -12,10 +12,10 @@ from specsim.conform.verdict import Verdict
 KINDS = ("chain", "tree", "decoder")
 
 
-def look(seen: Observation) -> Look:
+def look(observation: Observation) -> Look:
     """Compare the law of one token more than can be drafted."""
-    whole = seen.case.length
-    return of_laws(seen, seen.joint(whole), seen.goal(whole))
+    whole = observation.case.length
+    return of_laws(observation, observation.joint(whole), observation.goal(whole))
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:

@@ -80,22 +80,23 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
 
     # Take one look at each size, in an equal part of the time that is left.
     for done, size in enumerate(sizes):
-        where = size.case.words
+        case_words = size.case.words
+        part_of_time = (until - clock.now()) / (len(sizes) - done)
         try:
-            seen = _look(trial, size, clock.now() + (until - clock.now()) / (len(sizes) - done))
+            look = _look(trial, size, clock.now() + part_of_time)
         except _Refused as reason:
-            left_out.append(f"it does not take {where}: {reason}")
+            left_out.append(f"it does not take {case_words}: {reason}")
             continue
         except OutOfTime:
-            left_out.append(f"no time for {where}: give it {LARGER}")
+            left_out.append(f"no time for {case_words}: give it {LARGER}")
             continue
-        if seen.convicts:
-            return _convicted(subject, size, seen, trial.caller.runs - before)
-        if seen.detectable > TELLING:
-            left_out.append(f"{seen.runs} runs of {where} tell nothing: give it {LARGER}")
+        if look.convicts:
+            return _convicted(subject, size, look, trial.caller.runs - before)
+        if look.detectable > TELLING:
+            left_out.append(f"{look.runs} runs of {case_words} tell nothing: give it {LARGER}")
             continue
-        reach.append(f"{where} ({seen.runs} runs)")
-        widest = max(widest, seen.detectable)
+        reach.append(f"{case_words} ({look.runs} runs)")
+        widest = max(widest, look.detectable)
 
     # Say how far the sizes reach, and which were left out.
     without = "; ".join(dict.fromkeys(left_out))
@@ -104,15 +105,16 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     if not reach:
         words = f"larger sizes were not tried: {without}"
         return Verdict(subject.name, "larger", "not available", runs=trial.caller.runs - before, words=words)
-    where = "; ".join(
+    all_reach = "; ".join(
         [*blocks, *reach, f"shares of tokens that are off by {widest:.2g} would be seen", *filter(None, [without])]
     )
-    return Verdict(subject.name, "larger", "lossless", "Monte Carlo", where, trial.caller.runs - before)
+    return Verdict(subject.name, "larger", "lossless", "Monte Carlo", all_reach, trial.caller.runs - before)
 
 
 def _long(subject: Subject, trial: Trial) -> tuple[Verdict | None, list[str], list[str]]:
-    """Return the verdict on exact laws of long blocks, None without one; those seen, and why others were not."""
-    verdict, seen, left_out = None, list[str](), list[str]()
+    """Return the verdict on exact laws of long blocks (None without one), the blocks judged, and those left out."""
+    verdict = None
+    judged, left_out = list[str](), list[str]()
     exact = partial(observe, trial, exact=True)
     for case in long(subject):
         if trial.findings.is_slow(case.target.vocab) or trial.budget.left() <= 0:
@@ -135,9 +137,9 @@ def _long(subject: Subject, trial: Trial) -> tuple[Verdict | None, list[str], li
             left_out.append(f"no exact law of {case.words}")
             continue
         if verdict.outcome != "lossless":
-            return verdict, seen, left_out
-        seen.append(f"{case.words} (exactly, where few tokens can be drafted)")
-    return verdict, seen, left_out
+            return verdict, judged, left_out
+        judged.append(f"{case.words} (exactly, where few tokens can be drafted)")
+    return verdict, judged, left_out
 
 
 class _Refused(Exception):
@@ -193,13 +195,13 @@ def _look(trial: Trial, size: Large, until: float) -> Seen:
     return Seen(worst, convicts, runs, detectable, first[0])
 
 
-def _convicted(subject: Subject, size: Large, seen: Seen, runs: int) -> Verdict:
+def _convicted(subject: Subject, size: Large, look: Seen, runs: int) -> Verdict:
     """Return the conviction by the share that is the furthest off, with one of the inputs."""
-    words, observed, expected = seen.worst
-    p, q, drafts = _shown(subject, seen.example)
-    arguments = argument_words(subject, size.case, seen.example.tree)
+    words, observed, expected = look.worst
+    p, q, drafts = _shown(subject, look.example)
+    arguments = argument_words(subject, size.case, look.example.tree)
     shown = Counterexample(size.case.words, p, q, drafts, words, {words: expected}, {words: observed}, arguments)
-    sentence = f"{words} have probability {observed:.4g}, not {expected:.4g} ({size.case.words}, {seen.runs} runs)"
+    sentence = f"{words} have probability {observed:.4g}, not {expected:.4g} ({size.case.words}, {look.runs} runs)"
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     off = abs(observed - expected)
     return Verdict(subject.name, "larger", outcome, "Monte Carlo", size.case.words, runs, off, shown, sentence)

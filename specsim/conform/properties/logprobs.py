@@ -53,15 +53,15 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     if not subject.logprobs:
         return None
 
-    def look(seen: Observation) -> Look:
+    def look(observation: Observation) -> Look:
         """Compare the value that is the furthest off with the target's."""
-        every = (value for answer in seen.law for value in reported(subject, seen.case, answer))
+        every = (value for answer in observation.law for value in reported(subject, observation.case, answer))
         worst = max(every, key=lambda value: value.error)
-        limit = max(ROUNDED, 2 * seen.rounding)
+        limit = max(ROUNDED, 2 * observation.rounding)
         key = f"token {worst.place} of {worst.text}"
         expected = {} if worst.target is None else {key: worst.target}
         observed = {} if worst.value is None else {key: worst.value}
-        how = "one call" if seen.evidence == "Monte Carlo" else seen.evidence
+        how = "one call" if observation.evidence == "Monte Carlo" else observation.evidence
         return Look(worst.error, limit, limit, expected, observed, how, width=0)
 
     # An error of any size above rounding convicts; the words name the token.

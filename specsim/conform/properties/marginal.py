@@ -12,9 +12,9 @@ from specsim.conform.verdict import Verdict
 KINDS = ("step", "chain", "tree", "decoder")
 
 
-def look(seen: Observation) -> Look:
+def look(observation: Observation) -> Look:
     """Compare the law of the first token."""
-    return of_laws(seen, seen.joint(1), seen.goal(1))
+    return of_laws(observation, observation.joint(1), observation.goal(1))
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:

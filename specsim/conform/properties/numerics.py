@@ -86,11 +86,11 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     )
 
 
-def look(seen: Observation, exact: Observation, dtype: str) -> Look:
+def look(observation: Observation, exact: Observation, dtype: str) -> Look:
     """Compare the joint law on a type with that on float64; rounding of the type is allowed."""
-    observed, expected = seen.joint(seen.case.length), exact.joint(exact.case.length)
+    observed, expected = observation.joint(observation.case.length), exact.joint(exact.case.length)
     allowed = ROUNDING.get(dtype, max(ROUNDING.values()))
-    return Look(distance(observed, expected), allowed, allowed, expected, observed, seen.evidence)
+    return Look(distance(observed, expected), allowed, allowed, expected, observed, observation.evidence)
 
 
 def law(subject: Subject, trial: Trial, cases: Iterable[Case]) -> Law:

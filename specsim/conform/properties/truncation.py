@@ -28,16 +28,16 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     # A decoder of whole texts returns complete texts; the target continues all others.
     complete = subject.kind == "decoder" and not subject.block
 
-    def look(seen: Observation) -> Look:
+    def look(observation: Observation) -> Look:
         """Compare the law of whole texts; the target continues what is not complete."""
-        case, observed = seen.case, dict[tuple[int, ...], float]()
-        for answer, mass in seen.law.items():
+        case, observed = observation.case, dict[tuple[int, ...], float]()
+        for answer, mass in observation.law.items():
             rest = [(answer.text, 1.0)]
             if not complete:
                 rest = continued(case.p, answer.text, case.length, case.end)
             for text, chance in rest:
                 observed[text] = observed.get(text, 0.0) + mass * chance
-        return of_laws(seen, observed, seen.goal(case.length))
+        return of_laws(observation, observed, observation.goal(case.length))
 
     return each("truncation", subject, trial, cases(subject), look)
 

@@ -26,24 +26,24 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Return one verdict on all cases together: drafts are accepted, and drafts are rejected."""
     if subject.kind == "decoder" and not subject.block:
         return None
-    before, accepted, rejected, seen, reach = trial.caller.runs, 0.0, 0.0, None, "the standard cases"
+    before, accepted, rejected, observation, reach = trial.caller.runs, 0.0, 0.0, None, "the standard cases"
     number = 0
 
     # Sum the mean numbers of accepted and of rejected drafts over the cases.
     for case in through(trial, cases(subject)):
         try:
-            seen = observe(trial, case)
+            observation = observe(trial, case)
         except OutOfTime:
             if min(accepted, rejected) <= 0:
                 raise
             reach = "the first of the standard cases: the budget ran out"
             break
         number += 1
-        mean = seen.mean(lambda answer: answer.num_accepted)
+        mean = observation.mean(lambda answer: answer.num_accepted)
         accepted += mean
         rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
-    assert seen is not None
-    result = Verdict(subject.name, "vacuity", "lossless", seen.evidence, reach, trial.caller.runs - before)
+    assert observation is not None
+    result = Verdict(subject.name, "vacuity", "lossless", observation.evidence, reach, trial.caller.runs - before)
     if min(accepted, rejected) > 0:
         words = f"a mean of {accepted / number:.3g} drafts kept and {rejected / number:.3g} rejected in {number} cases"
         return result._replace(words=words)
