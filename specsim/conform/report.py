@@ -234,8 +234,8 @@ def simple(value: Any) -> str:
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
     if not isinstance(value, float) or not math.isfinite(value):
         return str(value)
-    near = Fraction(value).limit_denominator(64)
-    return str(near) if abs(float(near) - value) < 1e-9 else f"{value:.4g}"
+    fraction = Fraction(value).limit_denominator(64)
+    return str(fraction) if abs(float(fraction) - value) < 1e-9 else f"{value:.4g}"
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -27,23 +27,27 @@ def subjects() -> list[Subject]:
         return num_accepted, tokens[num_accepted] if num_accepted < len(tokens) else None
 
     def sampler(p: Any, q: Any, drafts: Any) -> tuple[int, Any]:
+        """Verify with the whole sampler."""
         sample = rejection.rejection_sample
         tokens, num_accepted, _ = sample(drafts[None], q[None], p[None, :-1], drafts[None], len(drafts))
         return with_next(tokens[0], int(num_accepted[0]))
 
     def steps(p: Any, q: Any, drafts: Any) -> Any:
+        """Verify a batch with the step function."""
         return rejection.rejection_step(drafts, q, p).unbind(1)
 
     def one_hots(p: Any, q: None, drafts: Any) -> Any:
+        """Verify a batch of one-hot drafts."""
         return rejection.rejection_step_onehot(drafts, p).unbind(1)
 
     def alone(rows: Any) -> Any:
         """Return a function of batches as one of single rows."""
         return lambda p, q, drafts: tuple(
-            int(part[0]) for part in rows(p[None], None if q is None else q[None], drafts[None])
+            int(column[0]) for column in rows(p[None], None if q is None else q[None], drafts[None])
         )
 
     def typical(p: Any, q: Any, drafts: Any, *, mass: float = 0.5) -> tuple[int, Any]:
+        """Verify with typical acceptance."""
         tokens, num_accepted, _ = typical_sample(q[None], p[None, :-1], drafts[None], len(drafts), typical_p=mass)
         return with_next(tokens[0], int(num_accepted[0]))
 

@@ -56,10 +56,13 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
 
     def look(observation: Observation) -> Look:
         """Compare the mean number of accepted drafts with the largest possible."""
+        # A block of several passes is not compared: the bound is of one pass.
         best, accepted = most(subject, observation.case), observation.mean(lambda answer: answer.num_accepted)
         if any(answer.passes > 1 for answer in observation.law):
             several_passes.append(observation.case)
             accepted = 0.0
+
+        # What rounding or chance allow.
         limit = observation.rounding
         if observation.evidence == "Monte Carlo":
             limit = montecarlo.mean_allowed(len(observation.case.parents), observation.runs, observation.delta)
@@ -74,6 +77,7 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
             len(observation.case.parents),
         )
 
+    # Of a whole text the accepted drafts are not known.
     if subject.kind == "decoder" and not subject.block:
         return None
     result = each("bound", subject, trial, cases(subject), look)
@@ -82,6 +86,8 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
         return result._replace(outcome="not available", evidence="none", words=words)
     if result.counterexample is None:
         return result
+
+    # Say how many drafts too many.
     shown = result.counterexample
     accepted, best = shown.observed["kept drafts"], shown.expected["kept drafts"]
     words = f"{accepted:.4g} drafts kept per pass of the target, where {best:.4g} are the most ({shown.case})"

@@ -69,6 +69,7 @@ def _paths(subject: Subject, case: Case) -> tuple[Callable[[Text], Any], Callabl
         return lambda text: paths(target, text)[0], lambda text: paths(target, text)[1]
 
     def rounded(text: Text) -> Any:
+        """Return the target's logits after a text, as the subject's type rounds them."""
         law = np.asarray(libraries.plain(libraries.array(subject, case.target.law(text))), dtype=np.float64)
         return law if subject.logits else logits(law)
 

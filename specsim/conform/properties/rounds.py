@@ -59,6 +59,7 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
         drafted: dict[Text, list[Input]] = {}
 
         def program(call: Any, random: Any) -> Answer:
+            """Return what the rounds emit together."""
             return text_of(trial, case, drafted, rounds, call, random)
 
         return follow(trial, long, program, exact=exact)
