@@ -119,7 +119,7 @@ def rows_depend(trial: Trial, case: Case) -> bool:
     chosen = np.random.default_rng(trial.caller.seed).choice(len(choices), size=ROWS, p=weights / weights.sum())
 
     # Call as often as there is time for, and compare the calls.
-    calls = []
+    calls: list[Any] = []
     with seeded(trial.caller.seed) as random:
         for _ in range(CALLS):
             if time_left() <= 0 and len(calls) < FEWEST:
