@@ -60,7 +60,9 @@ def evidence(verdict: Verdict) -> str:
     """
     if verdict.evidence == "none":
         return "not decided"
-    runs = f"{verdict.runs} run{'s' * (verdict.runs != 1)}" if verdict.runs else "in the runs of other properties"
+    runs = "1 run" if verdict.runs == 1 else f"{verdict.runs} runs"
+    if not verdict.runs:
+        runs = "in the runs of other properties"
     return f"{verdict.evidence}, {runs}"
 
 
@@ -180,7 +182,8 @@ def extent(report: Report) -> dict[str, tuple[int, int]]:
 def _least(sizes: Sequence[tuple[int, int]]) -> str:
     """Return in words the smallest vocabulary and the smallest number of drafts of several sizes."""
     vocab, drafts = (min(numbers) for numbers in zip(*sizes, strict=True))
-    return f"V={vocab}, {drafts} draft{'s' * (drafts != 1)}"
+    unit = "draft" if drafts == 1 else "drafts"
+    return f"V={vocab}, {drafts} {unit}"
 
 
 def unfinished_words(report: Report) -> str:
@@ -230,7 +233,10 @@ def simple(value: Any) -> str:
     """
     if isinstance(value, list | tuple):
         shown = value if len(value) <= LONGEST or isinstance(value, tuple) else value[:SHOWN]
-        inner = ", ".join([*map(simple, shown), *[f"... {len(value)} in all"] * (len(shown) < len(value))])
+        entries = [simple(entry) for entry in shown]
+        if len(shown) < len(value):
+            entries.append(f"... {len(value)} in all")
+        inner = ", ".join(entries)
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
     if not isinstance(value, float) or not math.isfinite(value):
         return str(value)
@@ -251,6 +257,8 @@ def as_json(report: Report) -> dict[str, Any]:
                 "observed": {simple(key): mass for key, mass in verdict.counterexample.observed.items()},
             }
         verdicts.append(fields)
+
+    # The whole report.
     return {
         "subject": report.subject,
         "outcome": report.outcome,

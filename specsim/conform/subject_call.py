@@ -99,11 +99,11 @@ _MODELS: dict[int, tuple[Toy, Model]] = {}
 
 
 def model(toy: Toy, *, new: bool = True) -> Model:
-    """Return the model of a table, always the same object: a subject may keep what it knows of a model by its identity.
+    """Return the model of a table: always the same object, since a subject may cache by a model's identity.
 
-    Its passes are counted anew, unless it is only looked at.
+    new: count its passes and texts from 0 again.
     """
-    cached = _MODELS.setdefault(id(toy), (toy, Model(toy.law, toy.vocab)))[1]
+    _, cached = _MODELS.setdefault(id(toy), (toy, Model(toy.law, toy.vocab)))
     if new:
         cached.passes = 0
         cached.texts.clear()

@@ -90,22 +90,26 @@ def _at(observation: Observation, i: int) -> tuple[dict[Text, float], float, Law
     return reached, beyond, after
 
 
-def how_often(what: str, mass: float, overlap: float, total: float, small: float, verb: str = "kept") -> str:
-    """Return how a draft's acceptance is wrong, or an empty text if it is right.
+def how_often(drafts: str, mass: float, overlap: float, total: float, small: float, verb: str = "kept") -> str:
+    """Return how the acceptance of drafts is wrong, or an empty text if it is right.
 
-    The draft is reached with the mass `total` and accepted with `mass`, which should be `overlap`.
+    The drafts, which `drafts` names in the sentence, are reached with the mass `total` and accepted
+    with `mass`, which should be `overlap`.
     """
     if abs(mass - overlap) <= small:
         return ""
     if mass <= small:
-        return f"{what} never {verb}"
+        return f"{drafts} never {verb}"
     if mass >= total - small:
-        return f"{what} always {verb}"
-    return f"{what} {verb} too {'often' if mass > overlap else 'rarely'}"
+        return f"{drafts} always {verb}"
+    return f"{drafts} {verb} too {'often' if mass > overlap else 'rarely'}"
 
 
-def _replaced(what: str, case: Case, after: Laws, small: float) -> str:
-    """Return how the token that replaces a rejected draft is wrong, or an empty text if it is right."""
+def _replaced(token: str, case: Case, after: Laws, small: float) -> str:
+    """Return how the token that replaces a rejected draft is wrong, or an empty text if it is right.
+
+    `token` names the token in the sentence.
+    """
 
     def residual(text: Text) -> Array:
         """Return (p - q)+ after a text, not normalised; p where that is empty."""
@@ -114,7 +118,7 @@ def _replaced(what: str, case: Case, after: Laws, small: float) -> str:
 
     if _off(after, residual) <= small:
         return ""
-    return f"{what} from the whole target" if _off(after, case.p) <= small else f"{what} not from what is left over"
+    return f"{token} from the whole target" if _off(after, case.p) <= small else f"{token} not from what is left over"
 
 
 def _off(after: Laws, law: Any) -> float:

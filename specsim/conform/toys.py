@@ -117,18 +117,18 @@ def lasting(candidates: int, scheme: str, place: int = 0, depth: int = 1, others
     times only; the last token, of two more than candidates, is never drafted. Elsewhere the laws are
     on as many tokens as `others` says, so that there are few texts; each of them may be refused.
     """
-    weights = LASTING[candidates, scheme in REPEATING]
-    vocab = len(weights[0])
+    target_weights, draft_weights = LASTING[candidates, scheme in REPEATING]
+    vocab = len(target_weights)
     rising = (*range(1, others + 1), *[0] * (vocab - others))
     falling = (*rising[others - 1 :: -1], *rising[others:])
     texts = [text for length in range(depth + 1) for text in itertools.product(range(vocab), repeat=length)]
 
-    def placed(*choices: tuple[int, ...]) -> Toy:
+    def placed(in_place: tuple[int, ...], elsewhere: tuple[int, ...]) -> Toy:
         """Return the model with some weights in the place, and others elsewhere."""
-        here, elsewhere = (np.array(row_of(*row), dtype=object) for row in choices)
-        return Toy({text: here if len(text) == place else elsewhere for text in texts}, depth)
+        law_in_place, law_elsewhere = (np.array(row_of(*row), dtype=object) for row in (in_place, elsewhere))
+        return Toy({text: law_in_place if len(text) == place else law_elsewhere for text in texts}, depth)
 
-    return placed(weights[0], rising), placed(weights[1], falling)
+    return placed(target_weights, rising), placed(draft_weights, falling)
 
 
 @cache

@@ -53,7 +53,8 @@ def suggested(record: dict[str, Any]) -> str | None:
     if not ranks or not timed:
         return None
 
-    # Seconds of a draft step, and of a target pass over m tokens.
+    # Seconds of a draft step, and of a target pass over m tokens. A row's costs have two entries:
+    # of plain decoding, and of its own cycle.
     costs = {phase: np.array([row["costs"][f"{phase}_s"][1] for row in timed]) for phase in PHASES}
     step = float(np.median((costs["draft"] + costs["sample"]) / [row["levels"] for row in timed]))
     sizes = np.array([row["pass"]["tokens"] for row in timed])

@@ -154,7 +154,8 @@ def greedy_block_counts(models: Models, gamma: int, blocks: int, sequences: int,
     groups = min(16, sequences // 2)
     starts = models.starts(groups) or [models.target.start] * groups
     # Texts of each group, as even as can be.
-    sizes = [sequences // groups + (i < sequences % groups) for i in range(groups)]
+    size, rest = divmod(sequences, groups)
+    sizes = [size + 1] * rest + [size] * (groups - rest)
     traces = []
     for i, (start, texts) in enumerate(zip(starts, sizes, strict=True)):
         trace = simulate(

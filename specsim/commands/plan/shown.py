@@ -91,6 +91,7 @@ def _chain_table(answer: Answer) -> style.Table:
             return [*row_cells, _rounded(1e3 * point.cycle.value), _rounded(point.tokens_per_time.value, 0)]
         return [*row_cells, _rounded(point.cycle.value)]
 
+    # A row for each point.
     return [head, *(row(point) for point in answer.points)]
 
 

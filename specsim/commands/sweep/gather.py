@@ -68,13 +68,15 @@ def gather(
                             outputs = future.result()
                         except pool.lost:
                             left.append(running.pop(future))
-                            barren = _died(barren, points(left[-1])[0])
+                            first_point, *_ = points(left[-1])
+                            barren = _died(barren, first_point)
                         else:
                             keep(running.pop(future), outputs)
                             barren = 0
         except BrokenExecutor:
             left.extend(running.values())
-            barren = _died(barren, points(left[0])[0])
+            first_point, *_ = points(left[0])
+            barren = _died(barren, first_point)
 
 
 def _died(barren: int, point: Mapping[str, Any]) -> int:

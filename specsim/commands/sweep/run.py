@@ -69,7 +69,9 @@ def run(options: Sweep) -> tuple[str, bool]:
     if options.show is not None and outcome.complete:
         return shown.rows(options.out, options.show, form), True
     if form == "json":
-        refused = shown.refused(options.out)[0] if outcome.rows else 0
+        refused = 0
+        if outcome.rows:
+            refused, _ = shown.refused(options.out)
         fields = {"out": str(options.out), **outcome._asdict(), "complete": outcome.complete, "refused": refused}
         return json_answer("specsim/sweep", fields), outcome.complete
     return shown.summary(options.out, outcome), outcome.complete

@@ -149,18 +149,21 @@ def verdict_at_end(subject: Subject, impossible: Impossible, runs: int, while_re
     outcome: Outcome = "lossy by design"
     if subject.lossless:
         outcome = "convicted" if while_recording or _takes_coins(subject) else "measured"
-    rarity = _rarity(impossible.share) if outcome == "measured" else INPUTS * _takes_coins(subject)
+    rarity = INPUTS if _takes_coins(subject) else ""
+    if outcome == "measured":
+        rarity = _rarity(impossible.share)
+    suffix = f": {rarity}" if rarity else ""
 
     # A run that broke.
     if impossible.fault:
-        words = f"it breaks, {impossible.fault} ({case.words}){': ' * bool(rarity)}{rarity}"
+        words = f"it breaks, {impossible.fault} ({case.words}){suffix}"
         return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, impossible.share, None, words)
 
     # A token of probability 0, with the input and the coin that make it.
     vocab = case.target.vocab
-    what = "which has probability 0" if 0 <= text[-1] < vocab else f"outside the vocabulary (V = {vocab})"
-    words = f"token {text[-1]}, {what}, comes out{_after(text)} {_where(impossible.end)}"
-    words = f"{words} ({case.words}){': ' * bool(rarity)}{rarity}"
+    token = text[-1]
+    fault = "which has probability 0" if 0 <= token < vocab else f"outside the vocabulary (V = {vocab})"
+    words = f"token {token}, {fault}, comes out{_after(text)} {_where(impossible.end)} ({case.words}){suffix}"
     drafts = None if shown_input.tree is None else np.asarray(shown_input.tree.tokens).tolist()
     q = None if shown_input.q is None else shown_input.q.tolist()
     shown = Counterexample(

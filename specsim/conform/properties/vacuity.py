@@ -47,5 +47,5 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     if min(accepted, rejected) > 0:
         words = f"a mean of {accepted / number:.3g} drafts kept and {rejected / number:.3g} rejected in {number} cases"
         return result._replace(words=words)
-    what = "kept" if accepted == 0 else "rejected"
-    return result._replace(outcome="vacuous", words=f"no draft was ever {what}")
+    never = "kept" if accepted == 0 else "rejected"
+    return result._replace(outcome="vacuous", words=f"no draft was ever {never}")
