@@ -272,8 +272,7 @@ def _exchanges(q: Array, slope: Array, wanted: Array) -> Array:
     faces its partners on the other.
     """
     xp = array_namespace(q)
-    unmoved = q * slope
-    gains, losses = positive_part(wanted - unmoved), positive_part(unmoved - wanted)
+    gains, losses = positive_part(wanted - q * slope), positive_part(q * slope - wanted)
     # Length (..., s, s) that the spans of two tokens share, of which one gains and the other loses.
     (gain_start, gain_end), (loss_start, loss_end) = _stretches(gains), _stretches(losses)
     shared_end = xp.minimum(gain_end[..., :, None], loss_end[..., None, :])
