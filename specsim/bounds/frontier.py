@@ -40,6 +40,7 @@ class LossyOptimum(NamedTuple):
     spent: Array
 
 
+@result("output", "cap", "floor")
 class NearestOutput(NamedTuple):
     """The law closest to p of all outputs with an acceptance, and the interval to which it clips q/p."""
 
