@@ -7,6 +7,7 @@ import pytest
 from helpers.served_ways import a_way, fixed, settings
 from helpers.server_processes import Processes, requests_at
 
+from specsim.speed.load.closed import regularity
 from specsim.speed.load.events import serve
 from specsim.speed.load.loop import answer_cycles, steady
 from specsim.speed.load.open_loop import open_loop
@@ -48,7 +49,8 @@ def test_closed_form_and_simulation_agree_on_60_settings() -> None:
 def test_an_independent_simulation_agrees(count: int) -> None:
     """By processes of simpy at 0.6 of the largest rate: times to the first token and to the last."""
     for way, server, clients, lengths in settings(count):
-        limit = max(clients, 2)
+        # With fewer places the wait for one is most of the noise.
+        limit = max(clients, 8)
         rate = 0.6 * open_loop(way, server, limit, lengths).stable
         seen = simulate_arrivals(way, server, rate, limit, lengths, requests=2000)
         others = requests_at(Processes(way, server, lengths, limit), rate, 600)
@@ -75,6 +77,21 @@ def test_prompts_read_alone_are_the_server_of_serve(limit: int) -> None:
     assert seen.ttft_s is not None
     assert (seen.total_s.mean, seen.total_s.p99) == pytest.approx((total_s.mean(), np.quantile(total_s, 0.99)))
     assert (seen.ttft_s.mean, seen.ttft_s.p50) == pytest.approx((first_s.mean(), np.quantile(first_s, 0.5)))
+
+
+def test_two_places_by_hand() -> None:
+    """The chain of two places: p_n is 1, a, ab, ab b, ..."""
+    way = a_way(0.5, 0)._replace(attention_s=0.0)
+    queue = open_loop(way, Server(), 2, fixed(100, 11))
+    rate = 0.5 * queue.stable
+    a, b = rate * queue.between_s
+    norm = 1 + a + a * b / (1 - b)
+    beyond = a * b * b / (1 - b) / norm
+    served = (a + 2 * a * b) / norm + 2 * beyond
+    queued = regularity(b, 2, 0.0) * beyond / (1 - b)
+    by_hand = (served + queued) / rate + a / norm * way.cycle_s(1) / 2
+    assert queue.total_s(rate) == pytest.approx(by_hand, rel=1e-9)
+    assert queue.spread == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_request_alone_by_hand() -> None:
