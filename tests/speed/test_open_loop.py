@@ -48,7 +48,7 @@ def test_closed_form_and_simulation_agree_on_60_settings() -> None:
 @pytest.mark.parametrize("count", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_an_independent_simulation_agrees(count: int) -> None:
     """By processes of simpy at 0.6 of the largest rate: times to the first token and to the last."""
-    for way, server, clients, lengths in settings(count):
+    for way, server, _, lengths in settings(count):
         # With few places the wait for one is most of the noise: `serve` checks it request by request.
         limit = 40
         rate = 0.6 * open_loop(way, server, limit, lengths).stable
