@@ -85,6 +85,8 @@ def test_lossy_ones(config: dict[str, str], tmp_path: Path) -> None:
         ('{"num_speculative_tokens": 4, "relaxed_target_method": "cactus"}', "relaxed_target_method", "unknown",
          "undecided"),
         ('{"num_speculative_tokens": 4, "posterior_alpha": 0.3}', "posterior_alpha", "note", "lossless"),
+        ('{"speculative_config": {"num_speculative_tokens": 4}, "rejection_sample_method": "fly"}',
+         "rejection_sample_method", "unknown", "undecided"),
         ("--speculative-algorithm EAGLE --speculative-accept-threshold-single 1.5",
          "speculative_accept_threshold_single", "note", "lossless"),
         ("--speculative-algorithm EAGLE --speculative-accept-threshold-acc 1.5", "speculative_accept_threshold_acc",
@@ -146,6 +148,32 @@ def test_a_lossy_field_counts_beside_an_unknown_one() -> None:
         ('{"speculative_config": {"decoding_type": "MTP"}, "speculative_algorithm": "EAGLE"}',
          "given has fields of SGLang and TensorRT-LLM"),
         ('{"num-speculative-tokens": 3, "num_speculative_tokens": 4}', "given: num_speculative_tokens stands twice"),
+        # Numbers that no engine can mean, which would change nothing or end in a traceback.
+        ("--speculative-algorithm EAGLE --speculative-accept-threshold-single nan",
+         "given: speculative_accept_threshold_single must be a finite number, got nan"),
+        ('{"rejection_sample_method": "fly", "num_speculative_tokens": 1e400}',
+         "given: num_speculative_tokens must be a finite number, got inf"),
+        ('{"rejection_sample_method": "fly", "num_speculative_tokens": 1' + "0" * 400 + "}",
+         "given: num_speculative_tokens must be a finite number, got 1000"),
+        ('{"rejection_sample_method": "fly", "num_speculative_tokens": 3.5}',
+         "given: num_speculative_tokens must be a whole number of at least 1, got 3.5"),
+        ('{"rejection_sample_method": "fly", "num_speculative_tokens": 4, "fly_entropy_top_k": 0}',
+         "given: fly_entropy_top_k must be a whole number of at least 1, got 0"),
+        ('{"rejection_sample_method": "fly", "num_speculative_tokens": 4, "fly_window_size": 0}',
+         "given: fly_window_size must be a whole number of at least 1, got 0"),
+        ('{"rejection_sample_method": "fly", "num_speculative_tokens": 4, "fly_entropy_threshold": -1}',
+         "given: fly_entropy_threshold must be at least 0, got -1"),
+        ("decoding_type: MTP\nuse_relaxed_acceptance_for_thinking: true\nrelaxed_topk: -5",
+         "given: relaxed_topk must be a whole number of at least 1, got -5"),
+        ('{"proposal_methods": [{"proposal_type": "greedy", "verifier_accept_k": 1e400}]}',
+         "given: verifier_accept_k must be a finite number, got inf"),
+        # One option given twice: neither part may be dropped.
+        ("vllm serve m --speculative-config '{}' --speculative-config.rejection_sample_method fly",
+         r"given: speculative_config is given as a whole and by its fields"),
+        ("vllm serve m --speculative-config.rejection_sample_method fly --speculative-config '{}'",
+         r"given: speculative_config is given as a whole and by its fields"),
+        ('{"sc": {"rejection_sample_method": "fly"}, "speculative_config": {}}',
+         "given: speculative_config and sc are one option; give it once"),
         ('{"proposal_methods": []}', r"given: proposal_methods must be a list of objects, got \[\]"),
     ],
 )  # fmt: skip
@@ -202,7 +230,7 @@ def test_fly_is_priced_on_blocks() -> None:
     assert (found.rows, found.acceptance, found.acceptance_lossless, found.total_variation) == (1, 0.75, 0.5, 0.25)
     found = price(Law("fly", params, "sampled", "sampling", 4), p, q, "three rows")
     assert found.total_variation == pytest.approx(0.4 * 0.6)
-    with pytest.raises(ValueError, match=r"^FLy's window needs 3 rows in a row, got 2$"):
+    with pytest.raises(ValueError, match=r"^FLy's window needs 3 rows in a row, got 2; give longer texts as rows$"):
         price(Law("fly", params, "greedy", "sampling", 4), p[:2], q[:2], "two rows")
 
 

@@ -63,7 +63,7 @@ def _first_of_blocks(law: Law, p: Array, q: Array) -> tuple[Array, Array]:
     drafts = law.params["fly_window_size"] + 1
     starts = range(p.shape[-2] - drafts)
     if not starts:
-        raise ValueError(f"FLy's window needs {drafts + 1} rows in a row, got {p.shape[-2]}")
+        raise ValueError(f"FLy's window needs {drafts + 1} rows in a row, got {p.shape[-2]}; give longer texts as rows")
     blocks = [(p[..., i : i + drafts + 1, :], q[..., i : i + drafts, :]) for i in starts]
     distance = np.stack([fly.bias(fly.prepare(*rows, **law.params)) for rows in blocks])
     lossless = np.stack([overlap(rows[0][..., 0, :], rows[1][..., 0, :]) for rows in blocks])

@@ -69,7 +69,7 @@ def _arguments(text: str, place: str) -> Content:
     """Return the options of a command line, and variables set before it (NAME=value).
 
     Of options that are given more than once the last one counts, as for argparse. `--a.b` is field
-    b of a.
+    b of a; ValueError if a is given as a whole, too.
     """
     try:
         words = shlex.split(text.replace("\\\n", " "), comments=True)
@@ -81,24 +81,25 @@ def _arguments(text: str, place: str) -> Content:
         if re.fullmatch(r"--?[A-Za-z][\w.-]*(=.*)?", word, re.DOTALL):
             option, _, value = word.partition("=")
             name = option.lstrip("-").replace("-", "_")
-            _put(found, name, _scalar(value) if "=" in word else True)
+            _put(found, name, _scalar(value) if "=" in word else True, place)
         elif name:
-            _put(found, name, _scalar(word))
+            _put(found, name, _scalar(word), place)
             name = ""
         elif variable := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", word, re.DOTALL):
             found[variable[1]] = _scalar(variable[2])
     return found
 
 
-def _put(found: Content, name: str, value: Any) -> None:
-    """Set a field, or the field of a field whose name has a dot."""
+def _put(found: Content, name: str, value: Any, place: str) -> None:
+    """Set a field, or the field of a field whose name has a dot; ValueError if it is given in both ways."""
     outer, dot, inner = name.partition(".")
-    if not dot:
+    held: Any = found.get(outer, {} if dot else None)
+    if isinstance(held, dict) != bool(dot):
+        raise ValueError(f"{place}: {outer} is given as a whole and by its fields ({outer}.x); give it in one way")
+    if dot:
+        found[outer] = {**held, inner: value}
+    else:
         found[name] = value
-        return
-    held = found.setdefault(outer, {})
-    if isinstance(held, dict):
-        held[inner] = value
 
 
 class _Open(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -56,13 +57,28 @@ def unknown_fields(names: Mapping[str, Any], known: frozenset[str], engine: str)
 
 
 def number(content: Mapping[str, Any], name: str, default: float, place: str) -> float:
-    """Return a field as a number, `default` where it is absent or null; ValueError for anything else."""
+    """Return a field as a finite number, `default` where it is absent or null; ValueError for anything else."""
     value = content.get(name)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{place}: {name} must be a number, got {value!r:.60}")
+    # Integers of hundreds of digits are no floats.
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError:
+        is_finite = False
+    if not is_finite:
+        raise ValueError(f"{place}: {name} must be a finite number, got {value!r:.60}")
     return float(value)
+
+
+def whole(content: Mapping[str, Any], name: str, default: int, place: str, low: int) -> int:
+    """Return a field as a whole number of at least `low`, `default` where it is absent or null; else ValueError."""
+    value = number(content, name, default, place)
+    if content.get(name) is not None and (value < low or value != int(value)):
+        raise ValueError(f"{place}: {name} must be a whole number of at least {low}, got {content[name]!r:.60}")
+    return int(value)
 
 
 def flag(content: Mapping[str, Any], name: str, default: bool, place: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from specsim.conform.configs.reading import Content, nested
-from specsim.conform.configs.record import Config, Field, Law, number, unknown_fields
+from specsim.conform.configs.record import Config, Field, Law, number, unknown_fields, whole
 
 NAME = "speculators"
 _KNOWN = "algorithm proposal_methods default_proposal_method verifier"
@@ -32,7 +32,7 @@ def judged(content: Content, place: str) -> Config:
         reason = "how its tokens are accepted is not known here; known: greedy"
         fields.append(Field("proposal_type", proposal.get("proposal_type"), "unknown", reason))
         return Config(NAME, tuple(fields))
-    k, tolerance = number(proposal, "verifier_accept_k", 1, place), number(proposal, "accept_tolerance", 0.0, place)
+    k, tolerance = whole(proposal, "verifier_accept_k", 1, place, 1), number(proposal, "accept_tolerance", 0.0, place)
     if k <= 1 or tolerance <= 0:
         name, value = ("verifier_accept_k", k) if k <= 1 else ("accept_tolerance", tolerance)
         idle = k > 1 or tolerance > 0
@@ -43,7 +43,7 @@ def judged(content: Content, place: str) -> Config:
         "vLLM at 052316a does not read it, and is strict"
     )
     fields.append(Field("verifier_accept_k", k, "lossy", reason))
-    params = {"verifier_accept_k": int(k), "accept_tolerance": tolerance}
+    params = {"verifier_accept_k": k, "accept_tolerance": tolerance}
     return Config(NAME, tuple(fields), Law("accept_k", params, "greedy", "greedy"))
 
 

@@ -7,7 +7,7 @@ acceptance does is as in 3585984, cpp/tensorrt_llm/kernels/speculativeDecoding/m
 from __future__ import annotations
 
 from specsim.conform.configs.reading import Content, nested
-from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields
+from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields, whole
 
 NAME = "TensorRT-LLM"
 RELAXED = "use_relaxed_acceptance_for_thinking"
@@ -52,14 +52,14 @@ def judged(content: Content, place: str) -> Config:
     fields += [*relaxed, *_typical(told, place)]
     law = None
     if any(field.effect == "lossy" for field in relaxed):
-        topk, delta = int(number(told, "relaxed_topk", 1, place)), number(told, "relaxed_delta", 0.0, place)
+        topk, delta = whole(told, "relaxed_topk", 1, place, 1), number(told, "relaxed_delta", 0.0, place)
         law = Law("relaxed", {"relaxed_topk": topk, "relaxed_delta": delta}, "greedy", "greedy")
     return Config(NAME, tuple(fields), law)
 
 
 def _relaxed(told: Content, place: str) -> list[Field]:
     """Relaxed acceptance, and its parameters where it is off."""
-    topk, delta = number(told, "relaxed_topk", 1, place), number(told, "relaxed_delta", 0.0, place)
+    topk, delta = whole(told, "relaxed_topk", 1, place, 1), number(told, "relaxed_delta", 0.0, place)
     if not flag(told, RELAXED, False, place):
         names = [name for name in ("relaxed_topk", "relaxed_delta") if name in told]
         return [Field(name, told[name], "note", f"not read: {RELAXED} is not true") for name in names]

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from specsim.conform.configs.reading import Content, nested
-from specsim.conform.configs.record import Config, Field, Law, number, unknown_fields
+from specsim.conform.configs.record import Config, Field, Law, number, unknown_fields, whole
 
 NAME = "vLLM"
 # Fields about where drafts come from, how many there are, and what runs where: verification is the
@@ -50,13 +50,18 @@ def is_written_for(content: Content) -> bool:
 
 def judged(content: Content, place: str) -> Config:
     """Return what the fields switch on."""
+    if "speculative_config" in content and "sc" in content:
+        raise ValueError(f"{place}: speculative_config and sc are one option; give it once")
     inner = content.get("speculative_config", content.get("sc", content))
     told = nested(inner, f"{place}: speculative_config")
     fields = unknown_fields(told, NEUTRAL | VERIFYING, NAME)
+    if inner is not content:
+        reason = "it stands beside speculative_config; move it there, or leave it out"
+        fields += [Field(name, content[name], "unknown", reason) for name in sorted(VERIFYING & set(content))]
     method = told.get("rejection_sample_method")
     law = None
     if method == "fly":
-        drafts = int(number(told, "num_speculative_tokens", 0, place))
+        drafts = whole(told, "num_speculative_tokens", 0, place, 1)
         fly = _fly(told, drafts, place)
         fields.append(fly)
         law = _fly_law(told, drafts, place) if fly.effect == "lossy" and drafts > 1 else None
@@ -71,7 +76,9 @@ def judged(content: Content, place: str) -> Config:
 
 def _fly(told: Content, drafts: int, place: str) -> Field:
     """FLy, which never acts if its threshold is above every entropy."""
-    threshold, top_k = number(told, "fly_entropy_threshold", 0.3, place), number(told, "fly_entropy_top_k", 3, place)
+    threshold, top_k = number(told, "fly_entropy_threshold", 0.3, place), whole(told, "fly_entropy_top_k", 3, place, 1)
+    if threshold < 0:
+        raise ValueError(f"{place}: fly_entropy_threshold must be at least 0, got {threshold:g}")
     # The largest sum of -p log p of k probabilities: each 1/e, or 1/k if these would exceed 1.
     most = top_k / math.e if top_k <= math.e else math.log(top_k)
     if threshold > most:
@@ -79,7 +86,7 @@ def _fly(told: Content, drafts: int, place: str) -> Field:
         return Field("fly_entropy_threshold", threshold, "note", reason)
     if drafts == 1:
         return Field("num_speculative_tokens", drafts, "note", "FLy needs two drafts or more: vLLM refuses this")
-    window = number(told, "fly_window_size", 1, place)
+    window = whole(told, "fly_window_size", 1, place, 1)
     if 0 < drafts <= window:
         return Field("fly_window_size", window, "note", "no window fits into a block: vLLM refuses this")
     return Field("rejection_sample_method", "fly", "lossy", FLY)
@@ -88,9 +95,9 @@ def _fly(told: Content, drafts: int, place: str) -> Field:
 def _fly_law(told: Content, drafts: int, place: str) -> Law:
     """FLy's parameters, with vLLM's defaults."""
     params: dict[str, Any] = {
-        "fly_window_size": int(number(told, "fly_window_size", min(6, drafts - 1), place)),
+        "fly_window_size": whole(told, "fly_window_size", min(6, drafts - 1), place, 1),
         "fly_entropy_threshold": number(told, "fly_entropy_threshold", 0.3, place),
-        "fly_entropy_top_k": int(number(told, "fly_entropy_top_k", 3, place)),
+        "fly_entropy_top_k": whole(told, "fly_entropy_top_k", 3, place, 1),
     }
     is_sampled = told.get("draft_sample_method") == "probabilistic"
     return Law("fly", params, "sampled" if is_sampled else "greedy", "sampling", drafts)
