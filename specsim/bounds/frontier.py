@@ -100,6 +100,7 @@ def nearest_output(p: Array, q: Array, *, acceptance: Array) -> NearestOutput:
     """
     p, q = _laws(p, q)
     accepted = check.real_values(acceptance, "acceptance", 0, 1)
+    check.leading("p, q and acceptance", p.shape[:-1], accepted.shape)
     refused = np.minimum(1 - accepted, 1 - overlap(p, q))
     rows = _rows(p, q)
     cap, floor = _interval(rows, refused)
@@ -150,11 +151,12 @@ def lossy_optimum(p: Array, q: Array, *, limit: Array, divergence: str = "kl") -
     reverse_kl 0.6545 True
     """
     p, q = _laws(p, q)
-    if divergence not in DIVERGENCES:
+    if divergence not in tuple(DIVERGENCES):
         raise ValueError(f"divergence is {divergence!r}; known divergences: {', '.join(DIVERGENCES)}")
     if is_exact(p) and divergence != "tv":
         raise ValueError(f"divergence={divergence!r} has no exact optimum on Fractions; give floats, or 'tv'")
     allowed = check.real_values(limit, "limit", 0, np.inf)
+    check.leading("p, q and limit", p.shape[:-1], allowed.shape)
     rows = _rows(p, q)
     # What has to be refused: in total variation what the limit leaves of TV(p, q).
     most = 1 - overlap(p, q)

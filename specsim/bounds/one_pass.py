@@ -24,7 +24,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.results import result
-from specsim.exact.one_pass import reached
+from specsim.exact.one_pass import checked_target, reached
 from specsim.types import Array, Model
 
 # Most products of candidate laws that are tried, times the texts that each is valued on.
@@ -215,9 +215,10 @@ class _Level(NamedTuple):
 def _levels(target: Model, gamma: int, prefix: tuple[int, ...]) -> list[_Level]:
     """Return the target's texts of 0, ..., gamma - 1 tokens with their laws."""
     levels: list[_Level] = []
+    law = checked_target(target)
     place: dict[tuple[int, ...], int] = {}
-    for texts in reached(check.model(target, "target"), gamma, prefix):
-        rows = np.array([check.law(target((*prefix, *text)), f"target{(*prefix, *text)}") for text in texts])
+    for texts in reached(law, gamma, prefix):
+        rows = np.array([law((*prefix, *text)) for text in texts])
         parents = np.array([place.get(text[:-1], 0) for text in texts], dtype=np.int64)
         last = np.array([text[-1] if text else 0 for text in texts], dtype=np.int64)
         masses = np.array([mass + 0 * rows[0, 0] for mass in texts.values()])

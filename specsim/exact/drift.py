@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import is_exact
 from specsim.base.results import result
 from specsim.discover import Rule
@@ -93,7 +93,7 @@ def text_drift(
     """
     rows = check.models(target, draft)
     vocab = rows(())[0].shape[-1]
-    length = check.integer(length, "length", 1)
+    length = check.integer(length, "length", 1, limits.MAX_GAMMA)
     if vocab**length > MAX_TEXTS:
         raise ValueError(f"length={length}: {vocab}^{length} texts are more than {MAX_TEXTS:,}; give a shorter length")
     # Probabilities of the texts so far, under the target and as emitted.

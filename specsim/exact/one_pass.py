@@ -78,7 +78,7 @@ def one_pass_draft(target: Model, *, gamma: int, order: int = 0, prefix: Text = 
     """
     gamma = check.integer(gamma, "gamma", 1, limits.MAX_SUMMED)
     order = check.integer(order, "order", 0, gamma - 1)
-    laws = _laws_given_ends(_checked(target), gamma, order, tuple(prefix))
+    laws = _laws_given_ends(checked_target(target), gamma, order, tuple(prefix))
 
     def draft(text: Text) -> Array:
         """Return the law of the draft after the prefix and the drafts before it."""
@@ -211,15 +211,20 @@ def reached(target: Model, gamma: int, prefix: Text = ()) -> list[dict[Text, Any
     return levels
 
 
-def _checked(target: Model) -> Callable[[Text], Array]:
-    """Return the target with every law checked, over one vocabulary."""
+def checked_target(target: Model) -> Callable[[Text], Array]:
+    """Return the target with every law checked: one row each, over one vocabulary."""
     model = check.model(target, "target")
-    first = check.law(model(()), "target()")
+    first: list[tuple[Text, Array]] = []
 
     def law(text: Text) -> Array:
         """Return the target's law after a text."""
         p = check.law(model(text), f"target{text}")
-        check.same_vocabulary(p, first, f"target{text}", "target()")
+        if p.ndim != 1:
+            raise ValueError(f"target{text} has shape {tuple(p.shape)}; give one probability for each token")
+        # The first law that is asked for sets the vocabulary.
+        first.append((text, p))
+        del first[1:]
+        check.same_vocabulary(p, first[0][1], f"target{text}", f"target{first[0][0]}")
         return p
 
     return law

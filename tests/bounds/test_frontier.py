@@ -187,11 +187,20 @@ def test_tokens_that_the_target_never_emits() -> None:
     [
         ({"limit": -0.1}, "limit is -0.1; it must lie in"),
         ({"limit": 0.1, "divergence": "hellinger"}, "divergence is 'hellinger'; known divergences: tv, kl"),
+        ({"limit": 0.1, "divergence": ["kl"]}, r"divergence is \['kl'\]; known divergences: tv, kl"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=f"^{words}"):
         lossy_optimum([0.5, 0.5], [0.2, 0.8], **options)
+
+
+def test_batches_of_other_shapes_are_named() -> None:
+    rows = [[0.5, 0.5], [0.2, 0.8]]
+    with pytest.raises(ValueError, match=r"^leading axes of p, q and limit do not broadcast"):
+        lossy_optimum(rows, rows, limit=[0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match=r"^leading axes of p, q and acceptance do not broadcast"):
+        nearest_output(rows, rows, acceptance=[0.1, 0.2, 0.3])
 
 
 def test_fractions_have_no_exact_logarithm() -> None:

@@ -124,6 +124,10 @@ def test_bad_arguments_are_named() -> None:
         one_pass_bound([[[0.5, 0.5]], [[0.4, 0.6]]])
     with pytest.raises(ValueError, match=r"give laws along continuations, \(n, gamma, V\)"):
         one_pass_bound([[0.5, 0.5]])
+    with pytest.raises(ValueError, match=r"^target\(\) has shape \(2, 2\); give one probability for each token"):
+        one_pass_ceiling(lambda text: np.eye(2), gamma=2)
+    with pytest.raises(ValueError, match=r"^target\(0,\) has 3 tokens and target\(\) has 2: the vocabularies differ"):
+        one_pass_ceiling(lambda text: np.array([0.5, 0.5] if not text else [0.3, 0.3, 0.4]), gamma=2)
 
 
 def test_of_three_places_the_last_two_are_a_pair() -> None:

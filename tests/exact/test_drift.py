@@ -111,6 +111,10 @@ def test_of_the_two_bounds_by_kl_the_lower_counts() -> None:
             lambda: text_drift(lambda c: [0.5, 0.5], lambda c: [0.5, 0.5], rule="greedy", length=17),
             r"length=17: 2\^17 texts are more than 65,536",
         ),
+        (
+            lambda: text_drift(lambda c: [0.5, 0.5], lambda c: [0.5, 0.5], rule="greedy", length=10**12),
+            "length is 1000000000000; the largest that is sensible is",
+        ),
     ],
 )
 def test_what_is_refused(call: Any, words: str) -> None:

@@ -196,3 +196,9 @@ def test_batches_in_floats_follow_fractions() -> None:
         law = fly.transition(wanted, drafts).astype(float)
         assert np.allclose(fly.transition(plan, drafts), law, atol=1e-14)
         assert np.allclose(fly.bias(plan), fly.bias(wanted).astype(float), atol=1e-14)
+
+
+def test_greedy_is_a_truth_value() -> None:
+    rows = np.full((3, 2), 0.5)
+    with pytest.raises(TypeError, match=r"^greedy must be True or False, got 'no'$"):
+        fly.prepare(rows, rows[:2], greedy="no")  # type: ignore[arg-type]

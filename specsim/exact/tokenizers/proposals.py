@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -53,12 +53,18 @@ def check_model(model: TokenModel, name: str) -> None:
 
 
 def row_after(model: TokenModel, ids: tuple[int, ...], name: str) -> Row:
-    """Return the law of a model's next token after some ids; ValueError if it is no law."""
-    row = tuple(model.row(ids))
+    """Return the law of a model's next token after some ids; ValueError if it is no law, TypeError if no row."""
+    value = model.row(ids)
+    # The entries of a mapping would be its keys.
+    if isinstance(value, Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}.row({ids}) must be a list of probabilities, got {check.shown(value)}")
+    row = tuple(value)
     size = len(model.tokenizer.tokens)
     if len(row) != size:
         raise ValueError(f"{name}.row({ids}) has {len(row)} entries; expected one for each of its {size} tokens")
-    check.law([*row], f"{name}.row({ids})")
+    law = check.law([*row], f"{name}.row({ids})")
+    if law.ndim != 1:
+        raise ValueError(f"{name}.row({ids}) has shape {law.shape}; give one probability for each token")
     return row
 
 

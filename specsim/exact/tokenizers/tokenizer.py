@@ -99,7 +99,8 @@ def encode(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
     places = {word: i for i, word in enumerate(tokenizer.tokens)}
     for place, character in enumerate(text):
         if character not in places:
-            raise ValueError(f"text[{place}] is {character!r}, which is no token")
+            known = check.shown(tokenizer.tokens)
+            raise ValueError(f"text[{place}] is {character!r}, which is no token; add it to the tokenizer {known}")
     words = _longest(tokenizer, text) if tokenizer.merges is None else _merged(tokenizer.merges, text)
     return tuple(places[word] for word in words)
 

@@ -69,6 +69,8 @@ def prepare(
     check.integer(fly_window_size, "fly_window_size", 0)
     check.scalar(fly_entropy_threshold, "fly_entropy_threshold", "[0, inf)")
     check.integer(fly_entropy_top_k, "fly_entropy_top_k", 1)
+    if not isinstance(greedy, (bool, np.bool_)):
+        raise TypeError(f"greedy must be True or False, got {check.shown(greedy)}")
     gamma, xp = q.shape[-2], array_namespace(p)
     window = fly_window_size or max(1, min(6, gamma - 1))
     is_unsure = entropy(p[..., :gamma, :], fly_entropy_top_k) >= fly_entropy_threshold

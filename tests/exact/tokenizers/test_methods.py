@@ -12,7 +12,7 @@ import pytest
 
 import specsim
 from specsim.exact.tokenizers import methods
-from specsim.exact.tokenizers.proposals import NothingToDraft, TokenModel, reencoded_proposals
+from specsim.exact.tokenizers.proposals import NothingToDraft, TokenModel, paths, reencoded_proposals
 from specsim.exact.tokenizers.tokenizer import Tokenizer, decode, is_canonical, small_tokenizer
 
 LOSSLESS = [name for name in methods.names() if methods.find(name).LOSSLESS]
@@ -212,6 +212,42 @@ def test_bad_input(options: dict[str, Any], message: str) -> None:
     arguments = {"target": fixed(PAIR[0], 1, 1, 2), "draft": fixed(PAIR[1], 1, 1)} | options
     with pytest.raises(ValueError, match=message):
         specsim.across_tokenizers(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "message"),
+    [
+        ({0: 0.5, 1: 0.5}, TypeError, "must be a list of probabilities, got {0: 0.5, 1: 0.5}"),
+        (None, TypeError, "must be a list of probabilities, got None"),
+        ([[0.5, 0.5]] * 2, ValueError, r"has shape \(2, 2\); give one probability for each token"),
+    ],
+)
+def test_what_is_no_row_is_named(row: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=rf"^draft.row\(\(\)\) {message}"):
+        specsim.across_tokenizers(fixed(PAIR[0], 1, 1, 2), TokenModel(PAIR[1], lambda ids: row))
+
+
+def test_the_draft_goes_on_behind_the_text() -> None:
+    """Lossless methods keep the law whatever is drafted, so the draft's own context is checked by itself."""
+    draft = TokenModel(PAIR[1], lambda ids: (F(1), F(0)) if ids[-1:] == (1,) else (F(1, 3), F(2, 3)))
+    assert [(path.path, path.weight) for path in paths(draft, "ab", 2)] == [((0, 0), F(1, 3)), ((0, 1), F(2, 3))]
+
+
+def test_a_token_that_covers_two_has_the_law_of_the_first_beside_it() -> None:
+    """The draft's second law differs from its first: "ab" is tested against 1/2 * 3/4, "a" and "b" have 1/2."""
+    draft = TokenModel(PAIR[1], lambda ids: (F(1, 4), F(3, 4)) if ids else (F(1, 2), F(1, 2)))
+    method = methods.find("transferred")
+    proposals = method.propose(PAIR[0], draft, "", 2)
+    (both,) = (proposal for proposal in proposals if proposal.tokens == (2,))
+    assert method.draft_row(both, 0, proposals, PAIR[0], PAIR[1]) == (F(1, 2), F(1, 2), F(3, 8))
+
+
+def test_as_many_sequences_as_the_limit_are_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specsim.exact.tokenizers.law, "MOST", 4)
+    draft = fixed(PAIR[1], 1, 1)
+    assert specsim.across_tokenizers(draft, draft, drafts=2, tokens=2).lossless
+    with pytest.raises(ValueError, match="at most 4 are"):
+        specsim.across_tokenizers(draft, draft, drafts=3)
 
 
 def test_a_draft_without_shared_tokens_is_refused() -> None:
