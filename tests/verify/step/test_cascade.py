@@ -79,3 +79,25 @@ def test_bad_parameters_end_in_one_line() -> None:
         specsim.acceptance_rate([0.5, 0.5], [0.1, 0.9], rule="cascade", params={"deferral": "token_v4"})
     with pytest.raises(ValueError, match=r"^alpha is 2; it must lie in \[-1, 1\]$"):
         specsim.acceptance_rate([0.5, 0.5], [0.1, 0.9], rule="cascade", params={"alpha": 2})
+
+
+@pytest.mark.parametrize(
+    ("deferral", "p", "q", "alpha"),
+    [
+        ("chow", (3, 1), (1, 3), Fraction(1, 4)),
+        ("diff", (3, 1), (2, 2), Fraction(1, 4)),
+        ("opt", (3, 1), (2, 2), Fraction(1)),
+        ("token_v1", (3, 1), (2, 2), Fraction(1, 4)),
+        ("token_v2", (3, 1), (2, 2), Fraction(1, 2)),
+        ("token_v3", (2, 1), (1, 2), Fraction(1, 2)),
+    ],
+)
+def test_at_equality_the_drafts_law_is_kept(
+    deferral: str, p: tuple[int, int], q: tuple[int, int], alpha: Fraction
+) -> None:
+    """Both sides of the rule's inequality are equal, for the row or for its second token: nothing is deferred."""
+    target, draft = (np.array([Fraction(weight, sum(weights)) for weight in weights]) for weights in (p, q))
+    assert (cascade.prepare(target, draft, deferral=deferral, alpha=alpha).pi == draft).all()
+    # With a little less allowed it is deferred.
+    less = alpha - Fraction(1, 100)
+    assert (cascade.prepare(target, draft, deferral=deferral, alpha=less).pi != draft).any()
