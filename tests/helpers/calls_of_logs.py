@@ -80,6 +80,7 @@ def files_of_examples(folder: Path) -> None:
     for name, path in copies.items():
         shutil.copy(path, folder / name)
     (folder / "draft.csv").write_text(DRAFT)
+    (folder / "speculative.json").write_text('{"method": "eagle3", "num_speculative_tokens": 5}')
     (folder / "off.log").write_text("eval time = 900.0 ms / 50 tokens\n")
     # Of on.log every block has four drafts, as a plan from it needs: 49 tokens behind the first in 19 blocks.
     for name, accepted, drafted in (("on.log", 30, 76), ("on_with_4.log", 32, 80), ("on_with_1.log", 18, 20)):
