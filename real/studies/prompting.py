@@ -17,7 +17,7 @@ from real.studies.settings import PROMPTS
 
 _HELP = (
     "Text file, one prompt a line; JSON with a list `prompts`; or shipped prompts, TASK:SPLIT such as chat:test or "
-    "humaneval:test. [default: those of the bundled pair]"
+    "humaneval:test. [default: chat:test for smollm2, else those of the bundled pair]"
 )
 
 

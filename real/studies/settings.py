@@ -31,6 +31,14 @@ def _seed(value: int) -> int:
 # Panels of the help of a command with many options.
 PROMPTS, LOAD, DRAFTS, LAW, MACHINE = "Prompts", "Load", "Drafts", "Sampled law", "Machine"
 
+Draft = Annotated[
+    str,
+    typer.Argument(
+        help=f"Folder, GGUF file or hub id of the draft; or one shipped for smollm2, such as {SMOLLM2}/exit_5. "
+        f"[default: {BEST_DRAFT} for smollm2]",
+        show_default=False,
+    ),
+]
 Temperature = Annotated[float, typer.Option(help="Temperature of target and draft; 0 is greedy.", rich_help_panel=LAW)]
 TopK = Annotated[int, typer.Option(help="Sample from so many likeliest tokens; 0: all.", rich_help_panel=LAW)]
 TopP = Annotated[
@@ -85,14 +93,18 @@ def checked_pair(target: str, draft: str) -> tuple[str, str]:
         return "", ""
     if target == SMOLLM2 and not draft:
         draft = BEST_DRAFT
-    if not draft:
-        raise ValueError(f"{target} needs a draft: give both models, or name a pair, {TINY_PAIR} or {SMOLLM2}")
     try:
         check_place(target)
     except ValueError as error:
-        # The default of a command may not be installed.
-        way_on = f"; or name {TINY_PAIR}, the bundled pair" if target == SMOLLM2 else ""
+        # The default of a command may not be installed; a bare word may be a mistyped name of a pair.
+        way_on = ""
+        if target == SMOLLM2:
+            way_on = f"; or name {TINY_PAIR}, the bundled pair"
+        elif not draft and target.isidentifier():
+            way_on = f"; pairs by name: {TINY_PAIR}, {SMOLLM2}"
         raise ValueError(f"{error}{way_on}") from None
+    if not draft:
+        raise ValueError(f"{target} needs a draft: give both models, or name a pair, {TINY_PAIR} or {SMOLLM2}")
     if shipped_draft(draft) is None:
         check_place(draft)
     return target, draft

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from real import draft
+from real.models.names import SMOLLM2, TINY_PAIR
 from real.options import parse_numbers
 from specsim.base import limits
 from specsim.base.unknown import unknown
@@ -29,7 +30,6 @@ EXAMPLES = (
     "specsim-real train-drafters exit_1 trigram --work runs/drafters",
     "specsim-real train-drafters --target smollm2 --device cuda",
 )
-BUNDLED, SMOLLM2 = "bundled", "smollm2"
 
 
 def makers(folder: ModuleType = draft) -> dict[str, ModuleType]:
@@ -52,9 +52,10 @@ def train_drafters(
     target: Annotated[
         str,
         typer.Option(
-            help="Model whose drafters are trained: bundled or smollm2 (a GPU is advised).", show_default=True
+            help="Model whose drafters are trained: tiny, the bundled target, or smollm2 (a GPU is advised).",
+            show_default=True,
         ),
-    ] = BUNDLED,
+    ] = TINY_PAIR,
     work: Annotated[
         Path, typer.Option(help="Folder of the target's states and of checkpoints; the same one carries on.")
     ] = Path("drafters"),
@@ -74,18 +75,18 @@ def train_drafters(
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train drafters on the bundled target's states, and put their weights where this package looks for them."""
+    """Train drafters on a target's states, and put their weights where this package looks for them."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     from specsim.base.files import check_writable
     from specsim.report.forms import table
 
     # Refuse bad options, and files that cannot be written.
-    if target not in (BUNDLED, SMOLLM2):
-        raise unknown("target", target, (BUNDLED, SMOLLM2))
+    if target not in (TINY_PAIR, SMOLLM2):
+        raise unknown("target", target, (TINY_PAIR, SMOLLM2))
     counts = parse_numbers(answered, "answered", limits.MAX_COUNT) if answered else (None,)
-    if target == BUNDLED and (answered or device != "cpu"):
+    if target == TINY_PAIR and (answered or device != "cpu"):
         raise ValueError("answered and device are for --target smollm2: the bundled target's drafters need neither")
-    known = {name: maker for name, maker in makers().items() if maker.RECIPES[name].get("target", BUNDLED) == target}
+    known = {name: maker for name, maker in makers().items() if maker.RECIPES[name].get("target", TINY_PAIR) == target}
     for name in names or ():
         if name not in known:
             raise unknown("drafter", name, known)
@@ -101,7 +102,7 @@ def train_drafters(
     from real.studies.progress import made_in_turn
 
     # Train them one by one; those that an earlier run has finished are not trained again.
-    is_bundled = target == BUNDLED
+    is_bundled = target == TINY_PAIR
     make = _bundled(known, work) if is_bundled else _on_chats(known, work, device, counts)
     finished = Finished(work / f"finished-{target}.json", known)
     rows, stopped = made_in_turn(wanted, make if answered else finished.after(make))

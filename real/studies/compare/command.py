@@ -17,6 +17,7 @@ from real.studies.settings import (
     MACHINE,
     PROMPTS,
     Device,
+    Draft,
     Dtype,
     MinP,
     RepetitionPenalty,
@@ -82,7 +83,7 @@ def compare(
         str,
         typer.Argument(help="Folder, GGUF file or hub id of the target; or smollm2, or tiny, the bundled pair."),
     ] = SMOLLM2,
-    draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
+    draft: Draft = "",
     prompts: PromptsOption = None,
     chat: ChatOption = None,
     count: Annotated[
@@ -122,7 +123,7 @@ def compare(
         int | None,
         typer.Option(
             help="Run the target at the cost of this many million parameters (cost emulation); 0: as it is. "
-            f"[default: {WIDEN} for the bundled pair, else 0]",
+            f"[default: {WIDEN} for tiny, else 0]",
             show_default=False,
             rich_help_panel=MACHINE,
         ),

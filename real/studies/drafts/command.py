@@ -15,6 +15,7 @@ from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, r
 from real.studies.settings import (
     DRAFTS,
     PROMPTS,
+    Draft,
     Seed,
     Temperature,
     Threads,
@@ -44,7 +45,7 @@ def drafts(
         str,
         typer.Argument(help="Folder, GGUF file or hub id of the target; or smollm2, or tiny, the bundled pair."),
     ] = TINY_PAIR,
-    draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
+    draft: Draft = "",
     num_drafts: Annotated[
         str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.", rich_help_panel=DRAFTS)
     ] = "1,2,3,4,6,8",

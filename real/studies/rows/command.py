@@ -13,6 +13,7 @@ from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.settings import (
     PROMPTS,
     Device,
+    Draft,
     Dtype,
     MinP,
     Seed,
@@ -47,7 +48,7 @@ def rows(
         str,
         typer.Argument(help="Folder, GGUF file or hub id of the target; or smollm2, or tiny, the bundled pair."),
     ] = TINY_PAIR,
-    draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
+    draft: Draft = "",
     out: Annotated[Path, typer.Option(help="The safetensors file to write.", rich_help_panel=OUTPUT)] = Path(
         "rows.safetensors"
     ),

@@ -106,11 +106,11 @@ def test_a_missing_extra_is_one_line() -> None:
 
 
 BAD = {
-    "compare onlytarget": "onlytarget needs a draft: give both models, or name a pair",
+    "compare owner/target": "owner/target needs a draft: give both models, or name a pair",
     "compare tiny --count 0": "count must be at least 1, got 0",
     "compare tiny --prompts gone.txt": "prompts gone.txt cannot be read",
     "compare tiny --out x.txt": "out x.txt must end in .json",
-    "drafts onlytarget": "onlytarget needs a draft: give both models, or name a pair",
+    "drafts onlytarget": "an id of the hub is written owner/name; pairs by name: tiny, smollm2",
     "drafts --positions 0": "positions must be at least 1, got 0",
     "drafts --prompts gone.txt": "prompts gone.txt cannot be read",
     "trees --nodes 2": "nodes must be at least 4, got 2",

@@ -198,7 +198,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
         (["--calibrate", "600"], "calibrated 600 needs blocks longer than the models' context"),
         (["--device", "meta"], "device 'meta' cannot be used"),
         (["--prompts", "wrong.json"], "prompts wrong.json must be JSON with a list `prompts`"),
-        (["only-a-target"], "only-a-target needs a draft: give both models, or name a pair"),
+        (["owner/target"], "owner/target needs a draft: give both models, or name a pair"),
         (["./no/model", "./no/draft"], "./no/model is no directory; looked for one with config.json"),
         ([".", "."], ". is no model: looked for config.json and *.safetensors"),
         ([str(TINY / "target"), "tokenizer-only"], "is no model: looked for config.json and *.safetensors"),

@@ -78,7 +78,7 @@ def test_number_of_distinct_tokens() -> None:
         (["--positions", "0"], "positions must be at least 1, got 0"),
         (["--samples", "1"], "samples must be at least 2, got 1"),
         (["--num-drafts", "0-2"], "num_drafts must be at least 1, got 0"),
-        (["somewhere"], "somewhere needs a draft: give both models, or name a pair"),
+        (["owner/target"], "owner/target needs a draft: give both models, or name a pair"),
     ],
 )
 def test_bad_input(options: list[str], message: str, tmp_path: Path) -> None:

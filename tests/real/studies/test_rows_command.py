@@ -59,7 +59,7 @@ def test_bad_input_ends_with_one_line(tmp_path: Path) -> None:
         ("--count 0", "count must be at least 1, got 0"),
         ("--max-tokens 0", "max_tokens must be at least 1, got 0"),
         ("--out /dev/null/r.safetensors", "output /dev/null/r.safetensors cannot be written"),
-        ("some-target", "some-target needs a draft: give both models, or name a pair"),
+        ("owner/target", "owner/target needs a draft: give both models, or name a pair"),
         ("--max-tokens 1000000", "GB, above 4.3; lower --count or --max-tokens"),
     ):
         said = run(f"{words} {'' if '--out' in words else f'--out {tmp_path}/r.safetensors'}", code=2).stderr

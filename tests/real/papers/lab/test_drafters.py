@@ -122,6 +122,8 @@ def test_bad_names_are_one_line(small: Path) -> None:
     ended = run("exit_1", "none")
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert ended.stderr.startswith("error: drafter 'none' is unknown; known: exit_0, exit_1, ")
+    ended = run("--target", "bundled")
+    assert ended.stderr == "error: target 'bundled' is unknown; known: tiny, smollm2\n"
     with pytest.raises(ValueError, match=r"^weights of heads are not there: `specsim-real train-drafters heads` makes"):
         heads.shipped()
 
