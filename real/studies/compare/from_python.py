@@ -60,7 +60,7 @@ def compare(
     Parameters
     ----------
     pair : Pair
-        With a draft model.
+        With a draft model, such as `real.load("smollm2", "smollm2/lowrank")`.
     prompts : sequence of str, optional
         Texts to write after, the independent units of all intervals; by default those of the
         command: five of the bundled pair, for smollm2 16 shipped ones with its chat template.
