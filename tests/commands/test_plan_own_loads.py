@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.planning import as_json, run
 from helpers.server_processes import Processes, requests_at, tokens_per_s
+from typer.testing import CliRunner
 
 import specsim
+from specsim.cli import app
 from specsim.commands.plan import rates
 from specsim.lengths.blocks import accepted_length_law
 from specsim.speed.load.request_lengths import LengthLaw, Lengths
@@ -97,10 +100,17 @@ def test_errors_of_repeated_passes_are_the_interval(tmp_path: Path, costs: Path)
     words = f"{WORDS} --costs {repeated} --concurrency 4"
     known, hidden = (as_json(text)["loop"][0]["speedup"] for text in (words, words.replace("--overhead 0", "")))
     assert known["low"] < known["value"] < known["high"]
+    assert known["value"] == pytest.approx(alone["value"]), "times are medians"
     # Without --overhead the low end allows for work of the host that is in no value.
     assert hidden["value"] == known["value"]
     assert hidden["high"] == known["high"]
     assert hidden["low"] < 0.95 * known["low"]
+
+
+def test_prompts_are_long_passes_of_one_sequence(tmp_path: Path) -> None:
+    path = passes(tmp_path / "both.csv")
+    path.write_text(path.read_text() + "512,4,562,60\n600,4,562,70\n")
+    assert dict(specsim.read_pass_times(path).prompts) == {512: pytest.approx((0.02024,))}
 
 
 def test_llama_bench_says_how_prompts_are_read(tmp_path: Path) -> None:
@@ -128,6 +138,7 @@ REFUSED = [
     ("--costs {p} --rate 1", "give passes of batch 64, too, or give --batch-limit 16"),
     ("--costs {high} --concurrency 8", "and --costs has batch 4, 8: give passes of batch 1, too\n"),
     ("--costs {p} --concurrency 4 --context 4k", "context 4096, as --context says, and --costs has context 562"),
+    ("--costs {p} --concurrency 4 --context 4k", "measure passes there, or give --context 562"),
     ("--costs {unsaid} --concurrency 1", "which --costs does not say: add a column batch"),
 ]
 
@@ -142,7 +153,18 @@ def test_what_measured_times_lack_is_named(tmp_path: Path, costs: Path, words: s
     assert message in run(f"{WORDS} {words.format(p=costs, bare=bare, high=high, unsaid=unsaid)}", 2)
 
 
+def test_the_context_of_cycles_is_said_as_far_as_it_is_known(tmp_path: Path, costs: Path) -> None:
+    said = run(f"{WORDS} --costs {costs} --concurrency 4")
+    assert "- every cycle costs what it does at context 562, in the middle of an answer\n" in said
+    bare = tmp_path / "bare.csv"
+    bare.write_text("tokens,batch,ms\n1,1,10\n4,1,11\n512,1,20\n")
+    said = run(f"{WORDS} --costs {bare} --concurrency 1")
+    assert "- every cycle costs what it does at the context of the measured passes, which is not said\n" in said
+
+
 def test_prompts_longer_than_any_that_was_read_are_refused(costs: Path) -> None:
+    spread = WORDS.replace("--prompt-tokens 512", "--prompt-tokens 400+-300")
+    assert "prompts of 512 tokens at most" in run(f"{spread} --costs {costs} --concurrency 4", 2)
     words = WORDS.replace("--prompt-tokens 512", "--prompt-tokens 900")
     said = run(f"{words} --costs {costs} --concurrency 4", 2)
     assert (
@@ -177,10 +199,30 @@ def test_a_loop_of_logged_cycles_writes_what_was_logged(logs: str) -> None:
     assert "each number of clients has the acceptance of the nearest logged batch" in said
 
 
+def test_a_log_without_speculation_has_the_reading_of_prompts_in_it(logs: str) -> None:
+    off = logs.partition(" --log ")[0]
+    words = f"0.7 {off} --cost-ratio 0.05 --verify-cost 1,1.1,1.2 --concurrency 1,8 --output-tokens 100"
+    assert [point["plain_tokens_per_s"] for point in as_json(words)["loop"]] == pytest.approx([100, 8e3 / 12])
+
+
+def test_forced_acceptance_is_that_of_the_clients(logs: str) -> None:
+    """A log of 1 and one of 8 sequences: each load has its own, and no engine is told two at once."""
+    for clients, accepted in ((1, 2.0), (2, 2.0), (8, 1.5)):
+        words = f"plan {logs} --concurrency {clients} --gamma 4 --emit vllm-synthetic"
+        outcome = CliRunner().invoke(app, shlex.split(words))
+        told, notes = outcome.stdout, outcome.stderr
+        assert sum(json.loads(told)["synthetic_acceptance_rates"]) == pytest.approx(accepted, rel=1e-3)
+        assert f"at batch {8 if clients == 8 else 1}" in notes
+        assert "each number of clients has the acceptance of the nearest logged batch" in notes
+    said = run(f"{logs} --concurrency 1,8 --gamma 4 --emit vllm-synthetic", 2)
+    assert "concurrency 1 and 8 have different acceptance in the logs, and vllm-synthetic forces one: give one" in said
+
+
 def test_requests_at_a_rate_of_logged_cycles(logs: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "REQUESTS", 400)
     answer = as_json(f"{logs} --rate 0.1,2 --batch-limit 8 --gamma 4 --output-tokens 100")
     slow, busy = answer["lines"]
+    assert slow["tau"] == pytest.approx(2.5, rel=0.02), "the acceptance of the largest batch"
     assert slow["plain"]["total_s"]["mean"] == pytest.approx(1.0, rel=0.03)
     assert answer["stable"]["0"] == pytest.approx(8 / (100 * 0.012))
     assert busy["plain"]["running"] == pytest.approx(2 * busy["plain"]["total_s"]["mean"], rel=0.1)

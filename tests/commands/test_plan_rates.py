@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from typer.testing import CliRunner
 
 from specsim.cli import app
 from specsim.commands.plan import rates
+from specsim.commands.plan.handoff import lengths_of_rates
 from specsim.latency import roofline
 from specsim.lengths.blocks import accepted_length_law
 from specsim.speed.load.open_loop import OpenLoop, open_loop
-from specsim.speed.load.passes import ServedTimes, simulate_arrivals
+from specsim.speed.load.passes import Percentiles, ServedTimes, simulate_arrivals
 from specsim.speed.load.rates import harmful_from, largest_within
 from specsim.speed.load.request_lengths import LengthLaw, Lengths
 from specsim.speed.load.ways import MEASURED_HOST, Server, Way, alike, predicted_reading, way_of
@@ -126,6 +128,20 @@ def test_options_of_the_server_count_at_a_rate(
         assert found["3"] < 0.99 * answer["stable"]["3"]
 
 
+def test_counted_acceptance_widens_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "REQUESTS", 50)
+    widths = []
+    for factor in (1, 100):
+        path = tmp_path / f"{factor}.json"
+        path.write_text(json.dumps({"drafted": 3, "counts": [4 * factor, 3 * factor, 2 * factor, 6 * factor]}))
+        words = WORDS.replace("0.7", f"--histogram {path}").replace("--max-gamma 4", "--gamma 3")
+        code, shown = run(f"{words} {SIZES} --rate 2 --json")
+        assert code == 0, shown
+        speedup = json.loads(shown)["lines"][0]["speedup"]
+        widths.append(speedup["high"] - speedup["low"])
+    assert widths[0] > 1.5 * widths[1]
+
+
 def test_lengths_at_rates_in_an_engines_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best length for the sequences that decode in the mean at each rate."""
     monkeypatch.setattr(rates, "REQUESTS", 300)
@@ -140,6 +156,14 @@ def test_lengths_at_rates_in_an_engines_words(monkeypatch: pytest.MonkeyPatch) -
     assert f"predicted for 2, 25 requests a second, at which {sizes[0]}, {sizes[1]} sequences decode" in result.stderr
 
 
+def test_where_plain_decoding_is_faster_its_sequences_are_the_batch() -> None:
+    times = Percentiles(1.0, 1.0, 1.0, 1.0)
+    plain, speculative = (ServedTimes(1.0, running, None, None, times, 10) for running in (4.0, 9.0))
+    line = rates.Line(2.0, 0, 1, 1.1, None, plain, speculative, 1.0, 2.0)
+    slower = rates.Answer("", (line,), {0: 9.0}, 1, 0.0, 0.0, None, None, (), ())
+    assert lengths_of_rates(slower).by_batch == ((4, 0),)
+
+
 def test_the_table_fits_and_the_answer_comes_first() -> None:
     code, shown = run(f"{WORDS} {SIZES} --rate 2,20")
     assert code == 0
@@ -150,6 +174,15 @@ def test_the_table_fits_and_the_answer_comes_first() -> None:
     assert max(len(line) for line in lines if "  " in line) <= 80
     marked = run(f"{WORDS} {SIZES} --rate 2 --markdown")[1]
     assert marked.count("\n| ") == 3 + 5, "heads, rules, one line, and three"
+
+
+def test_a_rate_that_one_way_cannot_serve_is_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "REQUESTS", 20)
+    code, shown = run(f"{WORDS} --rate 22")
+    assert code == 0
+    assert "At 22 requests a second only speculation keeps up; " in shown
+    assert "\nnever: at this rate the queue grows without end\n" in shown
+    assert "\nnever: " not in run(f"{WORDS} --rate 2")[1]
 
 
 def test_where_no_length_helps_it_is_off() -> None:

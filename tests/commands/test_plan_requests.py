@@ -12,6 +12,7 @@ from helpers.planning import as_json, run
 
 import specsim
 from specsim.commands.plan import rates
+from specsim.commands.plan.requests import kinds_of
 from specsim.latency import constant
 from specsim.lengths.acceptance_record import as_acceptance
 from specsim.lengths.request_record import AcceptanceRecord, request_of_blocks
@@ -66,6 +67,23 @@ def test_predicted_tails_are_those_of_requests() -> None:
     assert plain.per_token == pytest.approx((1.0,) * 4)
     with pytest.raises(ValueError, match="answer needs acceptance: tau alone does not say how blocks differ"):
         specsim.predict(constant(0.05), tau=2.0, gamma=4, answer=200)
+
+
+def test_shares_are_of_requests_not_of_their_blocks() -> None:
+    """Half of the requests accept little, and have four in five of the blocks."""
+    rng = np.random.default_rng(3)
+    rows = [
+        np.minimum(rng.geometric(1 - alpha, size=blocks) - 1, 4).tolist()
+        for alpha, blocks in zip(ALPHAS, (80, 20), strict=True)
+        for _ in range(40)
+    ]
+    acceptance = as_acceptance(AcceptanceRecord(tuple(request_of_blocks(row, 4) for row in rows)))
+    kinds, _ = kinds_of(acceptance, [4])
+    assert kinds[4].weights == pytest.approx([0.5, 0.5], abs=0.05)
+    found = specsim.predict(constant(0.05), acceptance, gamma=4, answer=200).per_token
+    assert found is not None
+    pace = 1 / (1 + np.cumprod(np.repeat(np.array(ALPHAS)[:, None], 4, axis=1), axis=1).sum(axis=1))
+    assert found.mean == pytest.approx(1.2 * pace.mean(), rel=0.06)
 
 
 def test_a_log_by_request_gives_the_tails_of_a_loop(log: Path) -> None:

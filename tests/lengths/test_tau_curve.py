@@ -50,6 +50,41 @@ def test_errors_and_rounding_excuse_what_they_explain() -> None:
     assert curve_faults([6, 7], [3.16, 3.0], [0.1, 0.1]) == []
 
 
+def test_growth_is_by_draft_and_a_rise_behind_a_fall_is_none() -> None:
+    (grows,) = curve_faults([2, 3], [1.6, 2.0])
+    assert grows.startswith("a draft adds 0.3 up to 2 and 0.4 behind")
+    (falls,) = curve_faults([1, 2, 3], [1.8, 1.6, 1.9])
+    assert falls.startswith("tau falls from 1.8 at 1 draft to 1.6 at 2")
+    # Increments differ by a rounding of each value.
+    assert curve_faults([1, 2], [1.5, 2.01]) == []
+
+
+@pytest.mark.parametrize(
+    ("gammas", "taus", "errors"),
+    [
+        ([3], [4.1], [0.06]),
+        ([1], [0.9], [0.06]),
+        # The error of the earlier value counts for a fall, and twice for the growth on both its sides.
+        ([6, 7], [3.16, 3.0], [0.1, 0.0]),
+        ([1, 2], [1.3, 1.75], [0.05, 0.0]),
+    ],
+)
+def test_errors_excuse_each_law(gammas: list[int], taus: list[float], errors: list[float]) -> None:
+    assert curve_faults(gammas, taus, errors) == []
+    assert len(curve_faults(gammas, taus)) == 1
+    assert len(curve_faults(gammas, taus, [error / 4 for error in errors])) == 1
+
+
+def test_rounding_excuses_the_most() -> None:
+    assert curve_faults([3], [4.005]) == []
+
+
+def test_weights_are_inverse_squares_of_errors_however_small() -> None:
+    """One draft adds (0.8 w1 + 0.6 w2) / (w1 + w2), with weights 100 and 25; then the first draft adds 1 at most."""
+    assert concave_curve([1, 2], [1.8, 1.6], [0.1, 0.2]) == pytest.approx([1.76, 1.76])
+    assert concave_curve([1, 2], [2.6, 2.5], [1e-6, 1e-6]) == pytest.approx([2.0, 2.5], abs=1e-4)
+
+
 def test_the_nearest_curve_is_the_best_of_those_that_can_be() -> None:
     taus = np.array([1.6, 2.3, 2.2, 2.9])
     fitted = concave_curve([1, 2, 3, 4], taus)

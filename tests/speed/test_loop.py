@@ -13,7 +13,7 @@ from specsim.latency import Timing, constant
 from specsim.speed.load.loop import mean_cycles, steady
 from specsim.speed.load.passes import simulate_clients
 from specsim.speed.load.request_lengths import LengthLaw, Lengths, length_law
-from specsim.speed.load.ways import Piece, Reading, Server, alike, alone_s, prompt_of, way_of
+from specsim.speed.load.ways import Piece, Reading, Server, alike, alone_s, measured_reading, prompt_of, way_of
 
 CHUNKS = Server()
 
@@ -90,6 +90,23 @@ def test_pieces_take_cycles_of_their_own() -> None:
         server = Server(budget=budget)
         simulated = simulate_clients(way, server, 3, lengths, requests=200)
         assert simulated.tokens_per_s == pytest.approx(steady(way, server, 3, lengths).tokens_per_s, rel=0.02)
+    # Drafts of the others take most of the budget.
+    way, server = a_way(0.7, 8), Server(budget=40)
+    simulated = simulate_clients(way, server, 3, lengths, requests=200)
+    assert simulated.tokens_per_s == pytest.approx(steady(way, server, 3, lengths).tokens_per_s, rel=0.03)
+
+
+def test_answers_that_begin_in_the_middle_are_not_measured() -> None:
+    way = a_way(0.5, 0)._replace(attention_s=0.0)
+    times = simulate_clients(way, CHUNKS, 1, fixed(50, 100))
+    assert times.total_s.mean == pytest.approx(0.012 + 99 * 0.01002, rel=1e-6)
+
+
+def test_measured_prompts_lie_on_lines() -> None:
+    """Between the sizes around them, and beyond the last on its line."""
+    reading = measured_reading({1: 0.010, 101: 0.030, 201: 0.080}, 0.0)
+    seconds = [reading.tokens_s(tokens) for tokens in (51, 101, 151, 301)]
+    assert seconds == pytest.approx([0.020, 0.030, 0.055, 0.130])
 
 
 def test_percentiles_by_hand() -> None:

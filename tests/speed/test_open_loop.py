@@ -144,6 +144,43 @@ def test_kinds_of_requests_by_processes() -> None:
     assert seen.tpot_s.mean == pytest.approx(np.mean(tpot_s), rel=0.04)
 
 
+def test_kinds_and_both_lengths_are_independent() -> None:
+    """Long answers are of every kind, and behind every prompt."""
+    outputs = LengthLaw(np.array([50, 400]), KINDS.weights, "")
+    way, lengths = a_way(0.5, 3)._replace(kinds=KINDS), Lengths(fixed(50, 1).prompts, outputs)
+    seen = simulate_clients(way, Server(), 1, lengths, requests=2000)
+    assert seen.tokens_per_s == pytest.approx(steady(way, Server(), 1, lengths).tokens_per_s, rel=0.05)
+    # A long prompt and a long answer each take 0.1 s more; both come together in one request of a hundred.
+    rare = np.array([0.9, 0.1])
+    lengths = Lengths(LengthLaw(np.array([10, 5010]), rare, ""), LengthLaw(np.array([2, 12]), rare, ""))
+    way = a_way(0.5, 0)._replace(attention_s=0.0)
+    seen = simulate_clients(way, Server(), 1, lengths, requests=1000)
+    assert seen.total_s.p95 == pytest.approx(seen.total_s.p50 + 0.1, rel=0.02)
+
+
+def test_a_wait_that_occupies_no_device_holds_no_place() -> None:
+    way = a_way(0.5, 0)._replace(attention_s=0.0, wait_s=0.25)
+    queue = open_loop(way, Server(), 1, fixed(100, 11))
+    rate = 0.5 * queue.stable
+    seen = simulate_arrivals(way, Server(), rate, 1, fixed(100, 11), requests=1000)
+    assert seen.total_s.mean == pytest.approx(queue.total_s(rate), rel=0.1)
+
+
+def test_prompts_are_read_in_the_order_in_which_they_came() -> None:
+    """Ten requests at once, each of ten passes: the i-th ends behind i of them, whichever place it has."""
+    way = a_way(0.5, 0)._replace(attention_s=0.0)
+    seen = served(way, Server(budget=100), np.arange(10) * 1e-9, 2, fixed(1000, 1))
+    prompt_s = 10 * (0.001 + 0.01 + 100 * 2e-5)
+    assert seen.total_s.mean == pytest.approx(np.mean(range(3, 11)) * prompt_s, rel=1e-6)
+
+
+def test_the_spread_of_cycles_is_that_of_their_law() -> None:
+    way = a_way(0.5, 1)
+    service = of_parts(0, [1], way.kinds.length_laws[0], 201)
+    exact = service.variance_cycles / service.mean_cycles**2
+    assert open_loop(way, Server(), 2, fixed(10, 201)).spread == pytest.approx(exact, rel=0.05)
+
+
 def test_where_cycles_have_the_reading_in_them() -> None:
     """All tokens come of cycles, the first one too, and nothing is said of the time to it."""
     way = a_way(0.6, 2)
@@ -153,3 +190,8 @@ def test_where_cycles_have_the_reading_in_them() -> None:
     assert seen.ttft_s is None
     assert seen.tokens_per_s == pytest.approx(steady(way, Server(), 5, lengths).tokens_per_s, rel=0.02)
     assert seen.total_s.mean * seen.tokens_per_s == pytest.approx(5 * 80, rel=0.03)
+    # Every token of an answer is one of the time per token.
+    plain = a_way(0.6, 0)
+    seen = simulate_clients(plain, Server(), 1, Lengths(None, LengthLaw(np.array([3]), np.ones(1), "")))
+    assert seen.tpot_s is not None
+    assert seen.tpot_s.mean == pytest.approx(plain.cycle_s(1))

@@ -10,10 +10,11 @@ from specsim.commands.plan import cells, loops, rates
 from specsim.commands.plan.answer import EVERYWHERE, is_misfit
 from specsim.commands.plan.emit import EMITTERS, TABLES, handover, takes_batches
 from specsim.commands.plan.load_options import load_of
+from specsim.commands.plan.loads import of_costs, where_it_holds
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import cells as point_cells
-from specsim.commands.plan.sentence import place
+from specsim.commands.plan.sentence import counted, place
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.speed.grid import batch_schedule
 from specsim.speed.plan import plan
@@ -39,6 +40,8 @@ def lengths_of_clients(loop: loops.Answer) -> LoadLengths:
     """Return the best length at each number of clients, all of which decode together; 0 where plain writes more."""
     points = sorted(loop.points, key=lambda point: point.concurrency)
     lengths = [(point.concurrency, point.gamma if point.speedup.value > 1 else 0) for point in points]
+    if len(points) == 1:
+        return LoadLengths(tuple(lengths), f"a closed loop of {counted(points[0].concurrency, 'client')}")
     clients = ", ".join(str(point.concurrency) for point in points)
     return LoadLengths(tuple(lengths), f"closed loops of {clients} clients")
 
@@ -78,6 +81,7 @@ def handoff(options: PlanOptions, problem: Problem, of_load: LoadLengths | None 
     if of_load is None:
         schedule, schedule_notes = _schedule(engine, problem)
     else:
+        problem = _with_acceptance_of(of_load, options, problem)
         schedule = _ranges(of_load) if takes_batches(engine, problem.costs.method) else [_first(of_load)]
         schedule_notes = [f"predicted for {of_load.words}; numbers between take the next one's length"]
     synthetic = engine.endswith("-synthetic")
@@ -104,7 +108,7 @@ def handoff(options: PlanOptions, problem: Problem, of_load: LoadLengths | None 
 
     # The notes: the first assumption stands below the first note on the schedule, the others last.
     first_note, *other_notes = schedule_notes
-    first_assumption, *other_assumptions = _assumptions(problem)
+    first_assumption, *other_assumptions = _assumptions(problem, load_of(options))
     return text, "\n".join([first_note, first_assumption, *other_notes, *notes, *other_assumptions])
 
 
@@ -155,9 +159,30 @@ def _check_known(engine: str, options: PlanOptions, problem: Problem) -> None:
         )
 
 
-def _assumptions(problem: Problem) -> list[str]:
+def _with_acceptance_of(of_load: LoadLengths, options: PlanOptions, problem: Problem) -> Problem:
+    """Return the problem with the acceptance of the first number of clients, where logs have one at each batch.
+
+    ValueError if an engine is to force one acceptance, and the numbers of clients have several.
+    """
+    if load_of(options) != "concurrency" or not problem.by_point:
+        return problem
+    (first, _), *others = of_load.by_batch
+    near = problem.near(first)
+    if str(options.emit).endswith("-synthetic"):
+        for clients, _ in others:
+            if problem.near(clients).acceptance != near.acceptance:
+                raise ValueError(
+                    f"concurrency {first} and {clients} have different acceptance in the logs, and {options.emit} "
+                    "forces one: give one --concurrency"
+                )
+    return near
+
+
+def _assumptions(problem: Problem, load: str = "") -> list[str]:
     """Return points that do not fit, and the assumptions of the plan, a note each."""
-    general = (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)
+    general = [problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions]
+    if load:
+        general = [problem.acceptance.words, where_it_holds(problem, load), *of_costs(problem)]
     return [f"- {words}" for words in (*(misfit.note for misfit in problem.costs.misfits), *general)]
 
 

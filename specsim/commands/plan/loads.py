@@ -134,18 +134,23 @@ def read_load(options: PlanOptions, problem: Problem, least: int, most: int) -> 
             problem.acceptance.words,
             # A log has its own acceptance: no other is taken beside it.
             words.partition(" (--hazards")[0] if options.log else words,
-            _where_it_holds(problem, name),
-            *(
-                words
-                for words in problem.latency.assumptions
-                if costs.is_measured or not words.startswith(NOT_OF_LOADS)
-            ),
-            *_assumptions(options, problem, lengths, server, host),
+            where_it_holds(problem, name),
+            *of_costs(problem),
+            *_assumptions(options, problem, lengths, server, host, context),
         ),
     )
 
 
-def _where_it_holds(problem: Problem, load: str) -> str:
+def of_costs(problem: Problem) -> list[str]:
+    """Return the assumptions of a load about costs, without those that it replaces by its own."""
+    return [
+        words
+        for words in problem.latency.assumptions
+        if problem.costs.is_measured or not words.startswith(NOT_OF_LOADS)
+    ]
+
+
+def where_it_holds(problem: Problem, load: str) -> str:
     """Return at which batches an acceptance is taken to hold."""
     if len(problem.by_point) < 2:
         return EVERYWHERE
@@ -190,13 +195,16 @@ def _check_measured(options: PlanOptions, problem: Problem, least: int, most: in
     contexts = list(costs.contexts)
     if "context" not in costs.unknown and not contexts[0] <= context <= contexts[-1]:
         where = "as --context says" if options.context is not None else "in the middle of an answer"
+        within = f"--context {contexts[0]}" if len(contexts) == 1 else "--context within"
         raise ValueError(
             f"--{name} needs cycles at context {context}, {where}, and --costs has context {listed(contexts)}: measure "
-            "passes there, or give --context within"
+            f"passes there, or give {within}"
         )
 
 
-def _assumptions(options: PlanOptions, problem: Problem, lengths: Lengths, server: Server, host: Host) -> Sequence[str]:
+def _assumptions(
+    options: PlanOptions, problem: Problem, lengths: Lengths, server: Server, host: Host, context: int
+) -> Sequence[str]:
     """Return what every load takes for granted of its server."""
     words = []
     if problem.costs.is_measured:
@@ -226,8 +234,11 @@ def _assumptions(options: PlanOptions, problem: Problem, lengths: Lengths, serve
         )
     else:
         words.append("reading a prompt adds to a cycle what it takes alone beyond a plain step, as its tokens say")
-    where = "as --context says" if options.context is not None else "in the middle of an answer"
-    words.append(f"every cycle costs what it does at the context {where}")
+    if "context" in problem.costs.unknown:
+        words.append("every cycle costs what it does at the context of the measured passes, which is not said")
+    else:
+        where = "as --context says" if options.context is not None else "in the middle of an answer"
+        words.append(f"every cycle costs what it does at context {context}, {where}")
     words.append("the draft reads prompts too, at its share of a target step")
     if server.cached_share:
         words.append(f"a prefix cache holds {server.cached_share:.0%} of the tokens of each prompt")

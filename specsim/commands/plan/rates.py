@@ -236,6 +236,8 @@ def text(report: Answer, form: style.Form = "text") -> str:
     )
     lines: list[str | style.Table] = [report.sentence, "", rows, "", waits, ""]
     lines += [f"note: {note}" for note in report.notes]
+    if any(line.plain is None or line.speculative is None for line in report.lines):
+        lines.append("never: at this rate the queue grows without end")
     lines += [
         "running: sequences that decode together, in the mean; speedup: of the mean time of a whole answer",
         "the tables are simulated; they take for granted:",
