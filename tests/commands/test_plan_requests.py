@@ -137,3 +137,14 @@ def test_what_is_neither_is_refused_as_a_csv(tmp_path: Path) -> None:
     assert "h.csv has columns place, hazard; it needs position and hazard" in run(
         f"--hazards {path} --cost-ratio 0.1", 2
     )
+
+
+def test_a_trace_by_position_has_blocks_of_the_longest_length_that_is_planned(tmp_path: Path) -> None:
+    """Seven drafts are accepted from the first position and six from the second, and so on; with two a block, two."""
+    trace = {"acc": {"acc_len": [8, 7, 6, 5, 4, 3, 2, 1] * 4}, "generated_token_ids": list(range(32))}
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(f"{json.dumps(trace)}\n" for _ in range(12)))
+    for words, best in (("--max-gamma 2", 2), ("--max-gamma 7", 7)):
+        points = as_json(f"--hazards {path} --drafted-share 1 --cost-ratio 0.01 {words}")["points"]
+        assert points[0]["gamma"] == best
+        assert points[0]["tau"]["value"] == pytest.approx(3.0 if best == 2 else 8.0, rel=0.2)
