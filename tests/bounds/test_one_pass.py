@@ -12,6 +12,7 @@ import pytest
 from specsim import expected_tokens, one_pass_bound, one_pass_ceiling, one_pass_draft, product_draft
 from specsim.bounds.one_pass import best_law, kept
 from specsim.exact.small_laws import rational_laws, rational_table
+from specsim.types import Array
 
 PARTS = 6
 
@@ -137,3 +138,30 @@ def test_of_three_places_the_last_two_are_a_pair() -> None:
     bound = one_pass_bound(np.array([[coin, heads, likely], [coin, tails, rare]]))
     assert bound.places.tolist() == [1, F(1, 2), F(3, 4)]
     assert (bound.tau, bound.any_rule) == (F(13, 4), F(15, 4))
+
+
+def test_a_place_in_the_middle_holds_down_every_later_one() -> None:
+    """A coin, its copy, and another coin: 1 + 1/2 for two drafts, and Pr[n >= 3] <= Pr[n >= 2] <= 3/4."""
+    coin = np.array([F(1, 2), F(1, 2)])
+    best = one_pass_ceiling(
+        lambda text: np.array([F(text[0] == v) for v in (0, 1)]) if len(text) == 1 else coin, gamma=3
+    )
+    assert best.places.tolist() == [1, F(1, 2), 1]
+    assert best.any_rule == 1 + F(3, 2) + F(3, 4)
+
+
+def test_tokens_of_no_future_are_best_left_out() -> None:
+    """Tokens 2 and 3 come with 1/10 each after any text, and end what can be drafted: the best second law has neither.
+
+    It keeps 8/10 at three places; any law that has one of them keeps less.
+    """
+    parts = {(): (5, 5, 0, 0), (0,): (5, 3, 1, 1), (1,): (3, 5, 1, 1)}
+
+    def target(text: tuple[int, ...]) -> Array:
+        """Return the law after a text: from the third token on it is token 0, or 1 behind token 2 or 3."""
+        after = (0, 10, 0, 0) if len(text) > 1 and text[1] > 1 else (10, 0, 0, 0)
+        return np.array([F(part, 10) for part in parts.get(text, after)])
+
+    best = one_pass_ceiling(target, gamma=4)
+    assert best.tau == 1 + 1 + 3 * F(8, 10)
+    assert best.rows[1].tolist() == [F(1, 2), F(1, 2), 0, 0]

@@ -87,12 +87,16 @@ def test_lossy_ones(config: dict[str, str], tmp_path: Path) -> None:
         ('{"num_speculative_tokens": 4, "posterior_alpha": 0.3}', "posterior_alpha", "note", "lossless"),
         ('{"speculative_config": {"num_speculative_tokens": 4}, "rejection_sample_method": "fly"}',
          "rejection_sample_method", "unknown", "undecided"),
+        ("--speculative-algorithm EAGLE --speculative-accept-threshold-single 0.999",
+         "speculative_accept_threshold_single", "lossy", "lossy"),
         ("--speculative-algorithm EAGLE --speculative-accept-threshold-single 1.5",
          "speculative_accept_threshold_single", "note", "lossless"),
         ("--speculative-algorithm EAGLE --speculative-accept-threshold-acc 1.5", "speculative_accept_threshold_acc",
          "lossy", "lossy"),
         ("--speculative-accept-threshold-acc 0.5", "speculative_accept_threshold_acc", "note", "lossless"),
         ("--speculative-algorithm EAGLE --speculative-luck 3", "speculative_luck", "unknown", "undecided"),
+        ("SGLANG_SIMULATE_ACC_LEN=1 sglang serve --speculative-algorithm EAGLE", "SGLANG_SIMULATE_ACC_LEN", "lossy",
+         "lossy"),
         ("SGLANG_SIMULATE_ACC_LEN=-1 sglang serve --speculative-algorithm EAGLE", "", "", "lossless"),
         ("decoding_type: MTP\nrelaxed_topk: 10", "relaxed_topk", "note", "lossless"),
         ("decoding_type: MTP\nuse_relaxed_acceptance_for_thinking: true\nrelaxed_delta: 0.6", "relaxed_topk", "note",
@@ -220,6 +224,20 @@ def test_the_price_is_that_of_the_rule() -> None:
     relaxed = Law("relaxed", {"relaxed_topk": 3, "relaxed_delta": 0.3}, "greedy", "greedy")
     found = price(relaxed, p, q, "two rows")
     assert (found.acceptance, found.acceptance_lossless, found.total_variation) == (1.0, 0.5, 0.5)
+
+
+def test_a_threshold_above_one_is_of_no_rule_here(tmp_path: Path) -> None:
+    config = tmp_path / "given.sh"
+    config.write_text("--speculative-algorithm EAGLE --speculative-accept-threshold-acc 1.5")
+    status, said = run("--config", str(config))
+    assert (status, said.splitlines()[-1]) == (1, "price: not computed, since no rule of specsim is this one")
+
+
+def test_fly_has_the_defaults_of_vllm() -> None:
+    text = '{"num_speculative_tokens": 4, "rejection_sample_method": "fly", "draft_sample_method": "%s"}'
+    params = {"fly_window_size": 3, "fly_entropy_threshold": 0.3, "fly_entropy_top_k": 3}
+    assert of_text(text % "probabilistic").law == Law("fly", params, "sampled", "sampling", 4)
+    assert of_text(text % "greedy").law == Law("fly", params, "greedy", "sampling", 4)
 
 
 def test_fly_is_priced_on_blocks() -> None:
