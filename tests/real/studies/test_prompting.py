@@ -101,7 +101,7 @@ def test_a_file_is_read_as_before(chatty: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("compare", "tiny", "--gamma", "1"), ("compare", "tiny", "--tree", "1,1"), ("drafts", *FEW)],
+    [("compare", "--gamma", "1"), ("compare", "--tree", "1,1"), ("drafts", *FEW)],
     ids=["chains", "trees", "drafts"],
 )
 def test_a_record_says_which_and_is_shown_again(command: tuple[str, ...], chatty: Path, tmp_path: Path) -> None:
