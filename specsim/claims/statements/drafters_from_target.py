@@ -1,4 +1,4 @@
-"""What the target's passes say of drafters that did not draft."""
+"""The acceptance of drafters that did not draft, from the target's passes."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def _written(drafter: Model | Array, rule: str, lossy: str | None = None) -> Fra
 
 def settle() -> Settled:
     """Compute the verdict on the statement."""
-    own = _estimate(text_law(_target, length=_LENGTH))
+    of_target_alone = _estimate(text_law(_target, length=_LENGTH))
     by_others = {"tokenwise": _written(_HALF, "tokenwise"), "block": _written(_HALF, "block")}
     by_lossy = _written(_HALF, "typical", lossy="typical")
-    if set(by_others.values()) != {own}:
+    if set(by_others.values()) != {of_target_alone}:
         return Settled(REFUTED, "the estimate depends on the drafter.", {k: str(v) for k, v in by_others.items()})
     return Settled(
         UNDER,
         "texts must have the target's law, and a drafter's law must follow from the text. Then the rows of a pass over "
         "it give every drafter's acceptance without bias, which texts of a lossy rule do not. The paper was read as "
         "its abstract.",
-        {"acceptance": str(own)}
+        {"acceptance": str(of_target_alone)}
         | {f"estimated, {rule} verification of another drafter": str(value) for rule, value in by_others.items()}
         | {"estimated, typical acceptance of another drafter": str(by_lossy)},
     )

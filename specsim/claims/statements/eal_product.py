@@ -10,7 +10,7 @@ from itertools import accumulate
 from operator import mul
 
 from specsim.claims.statements._bank import F
-from specsim.claims.statements._verdict import HOLDS, UNDER, Settled
+from specsim.claims.statements._verdict import HOLDS, REFUTED, UNDER, Settled
 
 SOURCE = "vllm-project/speculators#741, NVIDIA-NeMo/Automodel#2959"
 STATEMENT = "The expected accepted length is the sum over k of the product of the accuracies of positions 1 to k."
@@ -44,7 +44,7 @@ def settle() -> Settled:
     if (mean, mean_mixed) == (of_all, mixed_of_all):
         return Settled(HOLDS, "in both examples.", {})
     return Settled(
-        UNDER if (mean, mean_mixed) == (of_reached, mixed_of_reached) else HOLDS,
+        UNDER if (mean, mean_mixed) == (of_reached, mixed_of_reached) else REFUTED,
         "accuracies must be of blocks whose earlier drafts are all right. Those of all blocks, as a training step has "
         "them, give too little where some texts are easy and others hard, and too much where errors take turns.",
         {

@@ -24,7 +24,7 @@ Call = tuple[tuple[int, ...], int]
 
 
 class AcrossTokenizers(NamedTuple):
-    """What a method writes, exactly, beside what the target writes alone.
+    """The exact laws that a method writes, beside those that the target writes alone.
 
     Attributes
     ----------

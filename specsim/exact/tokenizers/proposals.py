@@ -1,4 +1,4 @@
-"""What a draft of another tokenizer proposes: every path of its own tokens, as tokens of the target."""
+"""Proposals of a draft of another tokenizer: every path of its own tokens, as tokens of the target."""
 
 from __future__ import annotations
 

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specsim.exact.tokenizers.proposals import Proposal, Row, TokenModel, reencoded_proposals
+from specsim.exact.tokenizers.proposals import Proposal, Row, reencoded_proposals
 from specsim.exact.tokenizers.tokenizer import Tokenizer
 
 LOSSLESS = True
-
-
-def propose(target: Tokenizer, draft: TokenModel, text: str, drafts: int) -> list[Proposal]:
-    """Return the draft's paths, each with its text encoded for the target."""
-    return reencoded_proposals(target, draft, text, drafts)
+# The draft's paths, each with its text encoded for the target.
+propose = reencoded_proposals
 
 
 def draft_row(
