@@ -51,9 +51,9 @@ def outputs(name: str, p: Array, q: Array, params: dict[str, Any]) -> dict[str, 
     """Means over rows (n, V): acceptance, TV and KL of the output, and the least KL at each row's acceptance."""
     rule, found = discover.find("step", name), []
     for i in range(len(p)):
-        told = {key: value[i] if np.shape(value) == p.shape else value for key, value in params.items()}
-        law = output_law(p[i], q[i], rule=name, params=told)
-        accepted = min(float(rule.acceptance(rule.prepare(p[i], q[i], 1, **told))), 1.0)
+        row_params = {key: value[i] if np.shape(value) == p.shape else value for key, value in params.items()}
+        law = output_law(p[i], q[i], rule=name, params=row_params)
+        accepted = min(float(rule.acceptance(rule.prepare(p[i], q[i], 1, **row_params))), 1.0)
         near = nearest_output(p[i], q[i], acceptance=accepted).output
         distances = (total_variation(law, p[i]), divergence_of(law, p[i], "kl"), divergence_of(near, p[i], "kl"))
         found.append([accepted, *distances])

@@ -61,10 +61,10 @@ def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[
             ("judge, above", f"p > {level:g}", {"judged": p > level}) for level in (0.2, 0.05, 0.01, 1e-3, 1e-4)
         )
     elif name == "lantern":
-        told = {"neighbours": near}
-        yield from ((name, f"delta = {d:g}", told | {"delta": d}) for d in SHARES)
-        told["zeroed"] = True
-        yield from (("lantern, zeroed", f"delta = {d:g}", told | {"delta": d}) for d in (0.05, 0.2, 0.7))
+        fixed = {"neighbours": near}
+        yield from ((name, f"delta = {d:g}", fixed | {"delta": d}) for d in SHARES)
+        fixed["zeroed"] = True
+        yield from (("lantern, zeroed", f"delta = {d:g}", fixed | {"delta": d}) for d in (0.05, 0.2, 0.7))
     elif name == "typical":
         yield from ((name, f"epsilon = {e:g}", {"epsilon": e}) for e in (0.3, 0.09, 0.03, 0.01, 1e-3))
     elif name == "relaxed":
@@ -73,13 +73,13 @@ def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[
         yield from ((name, f"tolerance = {t:g}", {"accept_tolerance": t}) for t in (0.5, 1, 2, 5))
     elif name == "cascade":
         for deferral in ("opt", "token_v3"):
-            told = {"deferral": deferral}
-            yield from ((f"{name}, {deferral}", f"alpha = {a:g}", told | {"alpha": a}) for a in (0, 0.2, 0.5, 0.8))
+            fixed = {"deferral": deferral}
+            yield from ((f"{name}, {deferral}", f"alpha = {a:g}", fixed | {"alpha": a}) for a in (0, 0.2, 0.5, 0.8))
     elif name == "accept_threshold":
-        told = {"threshold_single": 1}
-        yield from ((name, f"acc = {c:g}", told | {"threshold_acc": c}) for c in (0.9, 0.7, 0.5, 0.3, 0.1))
-        told = {"threshold_acc": 1}
-        yield from ((f"{name}, single", f"single = {s:g}", told | {"threshold_single": s}) for s in (0.5, 0.2, 0.05))
+        fixed = {"threshold_single": 1}
+        yield from ((name, f"acc = {c:g}", fixed | {"threshold_acc": c}) for c in (0.9, 0.7, 0.5, 0.3, 0.1))
+        fixed = {"threshold_acc": 1}
+        yield from ((f"{name}, single", f"single = {s:g}", fixed | {"threshold_single": s}) for s in (0.5, 0.2, 0.05))
     else:
         yield from swept(name, lossy()[name])
 
@@ -107,10 +107,10 @@ def measured(p: Array, q: Array, near: Array) -> dict[str, Any]:
             rows = slice(FEW if params.get("zeroed") else None)
             rate, bias = point(rule, p[rows], q[rows], params)
             free = float(np.mean(overlap(p[rows], q[rows])))
-            told = {key: value[some] if np.shape(value) == p.shape else value for key, value in params.items()}
+            row_params = {key: value[some] if np.shape(value) == p.shape else value for key, value in params.items()}
             found.append(
                 {"rule": name, "line": line, "setting": setting, "acceptance": rate, "bias": bias, "free": free}
-                | outputs(name, p[some], q[some], told)
+                | outputs(name, p[some], q[some], row_params)
             )
     sources = {name: imports.code(f"{discover.FAMILIES['step']}.{name}") for name in lossy()}
     return {

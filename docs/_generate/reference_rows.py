@@ -37,8 +37,8 @@ def cut(p: Any, q: Any) -> tuple[Any, Any]:
     kept = (ranks[0] < LIKELIEST) | (ranks[1] < LIKELIEST)
     # Tokens that are kept come first, by falling p.
     order = np.argsort(np.where(kept, -p, 1), axis=-1, kind="stable")[..., : 2 * LIKELIEST]
-    found = (np.take_along_axis(np.where(kept, w, 0), order, axis=-1) for w in (p, q))
-    p, q = (w / w.sum(axis=-1, keepdims=True) for w in found)
+    ordered_rows = (np.take_along_axis(np.where(kept, w, 0), order, axis=-1) for w in (p, q))
+    p, q = (w / w.sum(axis=-1, keepdims=True) for w in ordered_rows)
     return p, q
 
 

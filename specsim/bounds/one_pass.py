@@ -56,7 +56,7 @@ class OnePassCeiling(NamedTuple):
 
 @result("tau")
 class OnePassBound(NamedTuple):
-    """What no drafter of one pass exceeds at a context of which continuations were sampled.
+    """Return what no drafter of one pass exceeds at a context of which continuations were sampled.
 
     tau: under tokenwise verification. any_rule: under any lossless rule. places (gamma,): the most that a law can keep
     at each place, if all drafts before it are kept. rows (gamma, V): the laws that keep that at their own place.

@@ -1,4 +1,4 @@
-"""How far a text drifts from the target's law when each of its tokens is a little off (T45)."""
+"""The distance of a text from the target's law when each of its tokens is a little off (T45)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DriftBounds(NamedTuple):
 def text_drift(
     target: Model, draft: Model, *, rule: Rule, length: int, params: Mapping[str, Any] | None = None
 ) -> TextDrift:
-    r"""How far texts are from the target's law if a step rule of one draft emits each of their tokens.
+    r"""Return how far texts are from the target's law if a step rule of one draft emits each of their tokens.
 
     .. math:: \mathrm{TV}_n \le \sum_t \mathbb E_{\text{target}}[e_t], \qquad
         \mathrm{TV}_n \le 1 - \prod_t (1 - \max e_t), \qquad \mathrm{TV}_n \le \sqrt{\mathrm{KL}_n / 2}

@@ -21,10 +21,10 @@ def smallest_staircase() -> tuple[list[F], list[F], DraftBudget] | None:
         for first, second, level in product(range(1, size + 1), range(1, size + 1), range(1, size + 1)):
             gains, times = [F(first, size), F(second, size)], [F(1), *[1 + F(level, size)] * 2]
             if second <= first and level <= size:
-                found = draft_budget(gains, times)
-                loses = found.stopped < 2 and found.speeds[found.stopped + 1] < found.stopped_speed
-                if loses and found.stopped_speed < found.speed:
-                    return gains, times, found
+                budget = draft_budget(gains, times)
+                loses = budget.stopped < 2 and budget.speeds[budget.stopped + 1] < budget.stopped_speed
+                if loses and budget.stopped_speed < budget.speed:
+                    return gains, times, budget
     return None
 
 
@@ -33,7 +33,7 @@ def settle() -> Settled:
     case = smallest_staircase()
     if case is None:
         return Settled(HOLDS, "in every small staircase that was tried.", {})
-    gains, times, found = case
+    gains, times, budget = case
     return Settled(
         UNDER,
         "verification whose cost is convex, as the paper assumes; there it is proved, and checked by Coq (T61). Passes "
@@ -41,7 +41,7 @@ def settle() -> Settled:
         {
             "gains of two nodes": ", ".join(map(str, gains)),
             "times of 0, 1, 2 nodes": ", ".join(map(str, times)),
-            "best nodes and speed": f"{found.drafts}, {found.speed}",
-            "stopped at, with speed": f"{found.stopped}, {found.stopped_speed}",
+            "best nodes and speed": f"{budget.drafts}, {budget.speed}",
+            "stopped at, with speed": f"{budget.stopped}, {budget.stopped_speed}",
         },
     )

@@ -1,4 +1,4 @@
-"""What clients of a closed loop and requests that arrive at a rate share: one server, and the ways to decode on it."""
+"""The server that clients of a closed loop and requests at a rate share, and the ways to decode on it."""
 
 from __future__ import annotations
 

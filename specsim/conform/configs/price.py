@@ -1,4 +1,4 @@
-"""What a lossy configuration costs and gains, on rows of a target and its draft."""
+"""The price of a lossy configuration: what it costs and gains, on rows of a target and its draft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration says, field by field, and the verdict that follows."""
+"""The record of a configuration, field by field, and the verdict that follows."""
 
 from __future__ import annotations
 

@@ -36,19 +36,19 @@ def is_written_for(content: Content) -> bool:
 
 def judged(content: Content, place: str) -> Config:
     """Return what the fields switch on; fields about other things than speculation are passed over."""
-    told = {name: value for name, value in content.items() if name.startswith("speculative_")}
-    asked = {name: value for name, value in told.items() if not name.startswith(LOOKING_UP)}
-    fields = unknown_fields(asked, NEUTRAL | {SINGLE, ACC, REJECTION}, NAME)
+    options = {name: value for name, value in content.items() if name.startswith("speculative_")}
+    drafting = {name: value for name, value in options.items() if not name.startswith(LOOKING_UP)}
+    fields = unknown_fields(drafting, NEUTRAL | {SINGLE, ACC, REJECTION}, NAME)
     if number(content, SIMULATED, -1, place) > 0:
         reason = "accepts drafts at a set rate, whatever they are: for benchmarks only"
         fields.append(Field(SIMULATED, content[SIMULATED], "lossy", reason))
-    thresholds = {name: number(told, name, 1.0, place) for name in (SINGLE, ACC)}
+    thresholds = {name: number(options, name, 1.0, place) for name in (SINGLE, ACC)}
     # What does not read the thresholds.
-    if told.get("speculative_algorithm") is None:
-        return Config(NAME, (*fields, *_idle(told, "speculative_algorithm is not given: there are no drafts")))
-    if flag(told, REJECTION, False, place):
+    if options.get("speculative_algorithm") is None:
+        return Config(NAME, (*fields, *_idle(options, "speculative_algorithm is not given: there are no drafts")))
+    if flag(options, REJECTION, False, place):
         reason = f"not read: with {REJECTION} drafts are tested against p/q by another kernel"
-        return Config(NAME, (*fields, *_idle(told, reason)))
+        return Config(NAME, (*fields, *_idle(options, reason)))
     fields += _judged_thresholds(thresholds)
     is_priced = any(field.name in thresholds and field.effect == "lossy" for field in fields)
     law = None
@@ -76,6 +76,6 @@ def _judged_thresholds(thresholds: dict[str, float]) -> list[Field]:
     return found
 
 
-def _idle(told: Content, reason: str) -> list[Field]:
+def _idle(options: Content, reason: str) -> list[Field]:
     """Thresholds that nothing reads."""
-    return [Field(name, told[name], "note", reason) for name in (SINGLE, ACC) if name in told]
+    return [Field(name, options[name], "note", reason) for name in (SINGLE, ACC) if name in options]

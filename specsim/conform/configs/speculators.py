@@ -24,9 +24,9 @@ def is_written_for(content: Content) -> bool:
 
 def judged(content: Content, place: str) -> Config:
     """Return what the proposal that is used by default switches on."""
-    told = nested(content.get("speculators_config", content), f"{place}: speculators_config")
-    fields = unknown_fields(told, KNOWN, NAME)
-    proposal = _proposal(told, place)
+    section = nested(content.get("speculators_config", content), f"{place}: speculators_config")
+    fields = unknown_fields(section, KNOWN, NAME)
+    proposal = _proposal(section, place)
     fields += unknown_fields(proposal, KNOWN_OF_A_PROPOSAL, NAME)
     if proposal.get("proposal_type") != "greedy":
         reason = "how its tokens are accepted is not known here; known: greedy"
@@ -47,12 +47,12 @@ def judged(content: Content, place: str) -> Config:
     return Config(NAME, tuple(fields), Law("accept_k", params, "greedy", "greedy"))
 
 
-def _proposal(told: Content, place: str) -> Content:
+def _proposal(section: Content, place: str) -> Content:
     """Return the proposal that default_proposal_method names, or the only one."""
-    methods: Any = told.get("proposal_methods")
+    methods: Any = section.get("proposal_methods")
     if not isinstance(methods, list) or not methods or not all(isinstance(each, dict) for each in methods):
         raise ValueError(f"{place}: proposal_methods must be a list of objects, got {methods!r:.60}")
-    name = told.get("default_proposal_method", methods[0].get("proposal_type"))
+    name = section.get("default_proposal_method", methods[0].get("proposal_type"))
     chosen: list[Content] = [each for each in methods if each.get("proposal_type") == name]
     if len(chosen) != 1:
         raise ValueError(f"{place}: {len(chosen)} of proposal_methods have the proposal_type {name!r}, which is used")
