@@ -129,6 +129,13 @@ def test_of_several_proposals_the_default_counts() -> None:
         of_text(json.dumps(told | {"default_proposal_method": "beam"}))
 
 
+def test_a_misspelt_field_is_led_to_the_known_one() -> None:
+    found = of_text('{"num_speculative_tokens": 4, "synthetic_acceptance_rate": 0.8, "wibble": 1}')
+    reasons = {field.name: field.reason for field in found.fields}
+    assert "(did you mean synthetic_acceptance_rates?)" in reasons["synthetic_acceptance_rate"]
+    assert "did you mean" not in reasons["wibble"]
+
+
 def test_a_lossy_field_counts_beside_an_unknown_one() -> None:
     found = of_text('{"num_speculative_tokens": 4, "rejection_sample_method": "synthetic", "wibble": 1}')
     assert (found.outcome, effects(found)) == ("lossy", {"wibble": "unknown", "rejection_sample_method": "lossy"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 Effect = Literal["lossy", "unknown", "note"]
@@ -52,8 +53,16 @@ class Config(NamedTuple):
 
 def unknown_fields(names: Mapping[str, Any], known: frozenset[str], engine: str) -> list[Field]:
     """Return the fields whose names the engine's file here does not know."""
-    reason = f"no field of {engine} that is known here: whether it changes the output is not decided"
-    return [Field(name, value, "unknown", reason) for name, value in names.items() if name not in known]
+    found = []
+    for name, value in names.items():
+        if name not in known:
+            near_names = get_close_matches(name, sorted(known), 1, 0.8)
+            suggestion = f" (did you mean {near_names[0]}?)" if near_names else ""
+            reason = (
+                f"no field of {engine} that is known here{suggestion}: whether it changes the output is not decided"
+            )
+            found.append(Field(name, value, "unknown", reason))
+    return found
 
 
 def number(content: Mapping[str, Any], name: str, default: float, place: str) -> float:
