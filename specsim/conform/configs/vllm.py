@@ -109,7 +109,8 @@ def _idle(told: Content, method: Any) -> list[Field]:
     for prefix in ("fly", "synthetic"):
         if method != prefix:
             reason = f"not read: rejection_sample_method is not {prefix}"
-            found += [Field(name, told[name], "note", reason) for name in sorted(told) if name.startswith(f"{prefix}_")]
+            idle_names = [name for name in sorted(VERIFYING & set(told)) if name.startswith(f"{prefix}_")]
+            found += [Field(name, told[name], "note", reason) for name in idle_names]
     return found
 
 
