@@ -93,7 +93,10 @@ def drafter(target: LanguageModel, table: Table = EMPTY, *, own: bool = True, st
     (3, 2)
     """
     if own and target.weights is None:
-        raise ValueError("own=True reads the target's laws as it writes, and this target is not on the fast path")
+        raise ValueError(
+            "own=True learns n-grams from the target's laws, which only targets on the fast path show (Llama, Qwen2, "
+            "Qwen3, Mistral): load a draft model, by real.load(target, draft), or give a table and own=False"
+        )
     options = Options(table, own, stochastic)
     return Drafter(
         layers(target, own),

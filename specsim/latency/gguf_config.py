@@ -45,7 +45,10 @@ def gguf_config(header: GgufHeader, rope_factors: np.ndarray | None = None) -> d
     architecture = header.metadata.get("general.architecture")
     if architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
-        raise ValueError(f"{header.path} holds architecture {architecture!r}; read are {known}")
+        raise ValueError(
+            f"{header.path} holds architecture {architecture!r:.60}; of GGUF files these are read: {known}. Give the "
+            "model's Hugging Face folder instead (config.json, *.safetensors)"
+        )
     model_type, name = ARCHITECTURES[architecture]
 
     # Sizes.

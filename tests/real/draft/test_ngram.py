@@ -119,7 +119,7 @@ def test_texts_that_are_taken_back_are_learned_anew() -> None:
 
 def test_refusals() -> None:
     target = models(8, seed=0)[1]
-    with pytest.raises(ValueError, match="own=True reads the target's laws as it writes"):
+    with pytest.raises(ValueError, match="own=True learns n-grams from the target's laws"):
         ngram.drafter(replace(target, weights=None))
     assert ngram.drafter(replace(target, weights=None), own=False).layers == ()
     with pytest.raises(ValueError, match="laws has 1 rows for a text of 2 tokens"):

@@ -10,10 +10,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from gguf import GGUFWriter
 from helpers.gguf_files import MAKERS, SIZES, TOKENIZER, VOCAB, made, write_gguf
+from helpers.tiny_models import tiny_gemma3
+from transformers import AutoTokenizer
 
+import real
 from real.models import gguf, gguf_names, loading
 from real.models.names import check_place
+from specsim.latency import ModelShape
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +35,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda data: data[:4] + b"\x01" + data[5:], "it has version 1; versions 2 and 3"),
         (lambda data: data[:-100], r"it ends inside tensor \S+ \(byte \d+\); it is truncated"),
         (lambda data: data[:300], "it ends inside .* truncated or damaged"),
-        (lambda data: data.replace(b"llama", b"mamba", 1), "holds architecture 'mamba'; read are llama, qwen2, qwen3"),
+        (lambda data: data.replace(b"llama", b"mamba", 1), "holds architecture 'mamba'; of GGUF files these are read"),
         (lambda data: data.replace(b"ffn_gate", b"ffn_gatf", 1), "tensor blk.0.ffn_gatf.weight is not known"),
         (lambda data: data.replace(b"ggml.tokens", b"ggml.tokenz", 1), "holds no tokenizer"),
         (lambda data: data.replace(b"gpt-2", b"gpt-9", 1), "tokenizer.ggml.pre 'gpt-9' is not read; read are gpt-2"),
@@ -42,6 +47,31 @@ def test_what_is_wrong_is_one_line(spoil: Callable[[bytes], bytes], words: str, 
     with pytest.raises(ValueError, match=words) as error:
         loading.load_model(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("architecture", ["gemma", "gemma2", "gemma3"])
+def test_gemma_is_named_with_what_runs_it(architecture: str, tmp_path: Path) -> None:
+    """Gemma's GGUF files are refused with a remedy that works: its Hugging Face folder decodes."""
+    path = tmp_path / "gemma.gguf"
+    writer = GGUFWriter(path, architecture)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    words = (
+        f"gemma.gguf holds architecture '{architecture}'; of GGUF files these are read: llama, qwen2, qwen3. "
+        r"Give the model's Hugging Face folder instead \(config.json, \*.safetensors\)$"
+    )
+    for refuses in (check_place, loading.load_model, ModelShape.from_config):
+        with pytest.raises(ValueError, match=words):
+            refuses(path)
+
+    tiny_gemma3(VOCAB, 8, dtype=torch.float32).save_pretrained(tmp_path / "folder")
+    AutoTokenizer.from_pretrained(TOKENIZER).save_pretrained(tmp_path / "folder")
+    pair = real.load(tmp_path / "folder", real.TINY / "draft")
+    fast, alone = (pair.generate("a = 1\n", gamma=gamma, max_tokens=8, temperature=0) for gamma in (3, 0))
+    assert fast.tokens == alone.tokens
+    with pytest.raises(ValueError, match=r"drafter 'ngram': own=True learns .* load a draft model"):
+        pair.generate("a = 1\n", drafter="ngram")
 
 
 def test_another_type_is_named(tmp_path: Path) -> None:
