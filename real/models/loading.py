@@ -21,7 +21,7 @@ from real.models.gguf import folder_of
 from real.models.gguf_names import gguf_path
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel, from_hf, quantised
-from real.models.names import check_files, check_place, check_rounding, check_tokenizer_files
+from real.models.names import check_files, check_place, check_rounding, check_tokenizer_files, near_model
 from real.models.widen import widen
 from specsim.base import check
 
@@ -126,6 +126,7 @@ def _fetch(auto: Any, where: str, **options: Any) -> Any:
         reason = str(error).strip().partition("\n")[0]
     if Path(where).is_dir():
         raise ValueError(f"{where} could not be loaded: {reason}")
+    reason = f"{reason.rstrip('.')}{near_model(where)}"
     raise ValueError(f"{where!r} is neither a local directory nor could it be fetched from the hub: {reason}")
 
 

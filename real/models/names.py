@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 
 from specsim.base.dtypes import long_name
@@ -60,9 +61,8 @@ def shipped_draft(place: str | os.PathLike[str]) -> str | None:
     name = os.fspath(place)
     if not name.startswith(f"{SMOLLM2}/") or Path(name).is_dir():
         return None
-    stems = [path.stem for path in sorted(_SHIPPED.glob("*.safetensors"))]
-    models = [f"{SMOLLM2}/{stem}" for stem in stems if stem.startswith(_ARE_MODELS)]
-    if name in [f"{SMOLLM2}/{stem}" for stem in stems] and name not in models:
+    models = _shipped_models()
+    if shipped_file(name).is_file() and name not in models:
         raise ValueError(
             f"{name} reads the target's states, so that it is no draft model: name it as the drafter of "
             f"Pair.generate; draft models: {', '.join(models)}"
@@ -70,6 +70,29 @@ def shipped_draft(place: str | os.PathLike[str]) -> str | None:
     if name not in models:
         raise unknown("draft", name, models)
     return name
+
+
+def _shipped_models() -> list[str]:
+    """Return the names of the draft models that are shipped for SmolLM2."""
+    stems = [path.stem for path in sorted(_SHIPPED.glob("*.safetensors"))]
+    return [f"{SMOLLM2}/{stem}" for stem in stems if stem.startswith(_ARE_MODELS)]
+
+
+def near_model(name: str) -> str:
+    """Return the end of an error about an unknown model: the shipped one of a near name, "" if there is none.
+
+    >>> near_model("SmolLM2-135M-Instruct"), near_model("lowrank"), near_model("opt-125m")
+    ("; did you mean 'smollm2'?", "; did you mean 'smollm2/lowrank'?", '')
+    """
+    # Drafters are also known by what stands behind the slash.
+    whole_names = {model.rpartition("/")[2]: model for model in _shipped_models()}
+    whole_names |= {model: model for model in [SMOLLM2, *whole_names.values()]}
+    word = name.lower()
+    near = get_close_matches(word, whole_names, 1)
+    # The hub's own name of the same model.
+    if f"{SMOLLM2}-135m" in word:
+        near = [SMOLLM2]
+    return f"; did you mean {whole_names[near[0]]!r}?" if near else ""
 
 
 def shipped_file(name: str) -> Path:
@@ -97,8 +120,13 @@ def check_place(where: str | os.PathLike[str]) -> None:
         return
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or folder.is_file():
         raise ValueError(f"{name} is no directory; looked for one with config.json, *.safetensors and tokenizer.json")
+    if name in _shipped_models():
+        raise ValueError(f"{name} is a draft model of {SMOLLM2}: name it as the draft, {SMOLLM2} as the target")
     if "/" not in name and not _cached(name):
-        raise ValueError(f"there is no directory {name!r} here; an id of the hub is written owner/name")
+        hint = near_model(name)
+        if name == TINY_PAIR:
+            hint = f"; {TINY_PAIR} is a pair of specsim-real, in Python real.TINY / 'target' and real.TINY / 'draft'"
+        raise ValueError(f"there is no directory {name!r} here; an id of the hub is written owner/name{hint}")
 
 
 def check_files(folder: Path) -> None:

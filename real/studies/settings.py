@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from real import TINY
-from real.models.names import BEST_DRAFT, SMOLLM2, TINY_PAIR, check_place, shipped_draft
+from real.models.names import BEST_DRAFT, SMOLLM2, TINY_PAIR, check_place, near_model, shipped_draft
 from specsim.commands.completion import starting
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def checked_pair(target: str, draft: str) -> tuple[str, str]:
         if target == SMOLLM2:
             way_on = f"; or name {TINY_PAIR}, the bundled pair"
         elif not draft and target.isidentifier():
-            way_on = f"; pairs by name: {TINY_PAIR}, {SMOLLM2}"
+            way_on = f"{'' if near_model(target) else ';'} pairs by name: {TINY_PAIR}, {SMOLLM2}"
         raise ValueError(f"{error}{way_on}") from None
     if not draft:
         raise ValueError(f"{target} needs a draft: give both models, or name a pair, {TINY_PAIR} or {SMOLLM2}")

@@ -20,7 +20,12 @@ BAD = {
     "compare ./a ./b --tree 2,1": "./a is no directory",
     "compare tiny lm": "tiny is a pair, target and draft: leave out the draft lm",
     "compare owner/a": "owner/a needs a draft: give both models, or name a pair, tiny or smollm2",
-    "compare smollm": "there is no directory 'smollm' here; an id of the hub is written owner/name; pairs by name",
+    "compare smolm2": "there is no directory 'smolm2' here; an id of the hub is written owner/name; "
+    "did you mean 'smollm2'? pairs by name: tiny, smollm2",
+    "compare tinier": "there is no directory 'tinier' here; an id of the hub is written owner/name; pairs by name",
+    "compare smollm2 lowrank": "there is no directory 'lowrank' here; an id of the hub is written owner/name; "
+    "did you mean 'smollm2/lowrank'?",
+    "compare smollm2/lowrank": "smollm2/lowrank is a draft model of smollm2: name it as the draft",
     "compare a.gguf": "a.gguf cannot be read: No such file or directory",
     "compare empty empty": "empty is no model: looked for config.json and *.safetensors, found nothing",
     "compare pickled pickled": "pickled holds pytorch_model.bin but no *.safetensors",

@@ -62,6 +62,34 @@ def test_a_name_without_an_owner_is_no_directory_at_once(monkeypatch: pytest.Mon
         load_model("nodir")
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("smolm2", "smollm2"), ("SmolLM2", "smollm2"), ("lowrnk", "smollm2/lowrank"),
+        ("HuggingFaceTB/SmolLM2-135M-Instruct", "smollm2"), ("smolm2/lowrank", "smollm2/lowrank"),
+    ],
+)  # fmt: skip
+def test_a_near_name_of_a_shipped_model_is_named(name: str, near: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare word, or an id that the hub does not give."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ValueError, match=rf"[^.]; did you mean '{near}'\?$"):
+        real.load(name)
+    with pytest.raises(ValueError, match=rf"[^.]; did you mean '{near}'\?$"):
+        real.load(real.TINY / "target", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tiny", r"tiny is a pair of specsim-real, in Python real.TINY / 'target' and real.TINY / 'draft'$"),
+        ("smollm2/lowrank", "^smollm2/lowrank is a draft model of smollm2: name it as the draft, "),
+    ],
+)
+def test_a_name_in_the_wrong_place_says_where_it_goes(name: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        real.load(name)
+
+
 def test_loading_shows_no_bar(capfd: pytest.CaptureFixture[str]) -> None:
     before = is_progress_bar_enabled()
     load_model(real.TINY / "draft")
