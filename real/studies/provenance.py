@@ -22,13 +22,16 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def weights(path: str) -> str | None:
-    """Return a hash of a model's files in a directory, which changes as they do; None for the hub's."""
+    """Return a hash of a model's files in a directory, or of its GGUF file, which changes as they do.
+
+    None for the hub's, and for SmolLM2, whose package has one version.
+    """
     name = shipped_draft(path) if path else None
     if name is not None:
         return hashlib.sha256(shipped_file(name).read_bytes()).hexdigest()[:16]
-    folder = Path(path)
-    if not path or not folder.is_dir():
+    place = Path(path)
+    if not path or not place.exists():
         return None
     suffixes = (".jinja", ".json", ".safetensors")
-    files = sorted(file for file in folder.iterdir() if file.suffix in suffixes)
-    return digest(f"{f.name} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files)
+    files = [place] if place.is_file() else sorted(file for file in place.iterdir() if file.suffix in suffixes)
+    return digest(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,6 +109,19 @@ def checked_pair(target: str, draft: str) -> tuple[str, str]:
     if shipped_draft(draft) is None:
         check_place(draft)
     return target, draft
+
+
+def record_name(target: str, draft: str) -> str:
+    """Return the name of the default record of a comparison, from what `checked_pair` returns.
+
+    >>> record_name("smollm2", "smollm2/lowrank"), record_name("", ""), record_name("models/a.gguf", "owner/b-0.6B")
+    ('compare-smollm2-lowrank', 'compare-tiny', 'compare-a-b-0.6B')
+    """
+    if not target:
+        return f"compare-{TINY_PAIR}"
+    # The last part of each place, in characters that every file system takes; "." has a name, too.
+    parts = [(Path(place).name or Path(place).resolve().name).removesuffix(".gguf") for place in (target, draft)]
+    return "-".join(["compare", *(re.sub(r"[^\w.-]+", "_", part)[:60] for part in parts)])
 
 
 def default_prompts(target: str) -> Path | None:

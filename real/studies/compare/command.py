@@ -30,6 +30,7 @@ from real.studies.settings import (
     checked_pair,
     default_prompts,
     open_pair,
+    record_name,
 )
 from specsim.base import limits
 from specsim.base.provenance import command_line
@@ -191,7 +192,7 @@ def compare(
     weights: Weights = "",
     threads: Threads = 1,
     out: Annotated[
-        Path | None, typer.Option(help=OUT.format("compare"), show_default=False, rich_help_panel=OUTPUT)
+        Path | None, typer.Option(help=OUT.format("compare-TARGET-DRAFT"), show_default=False, rich_help_panel=OUTPUT)
     ] = None,
     force: Force = False,
     as_csv: AsCsv = False,
@@ -202,8 +203,9 @@ def compare(
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex, wide=wide)
     # Refuse bad options before torch is loaded.
-    check_outputs(out or Path("compare.json"))
     target, draft = checked_pair(target, draft)
+    name = record_name(target, draft)
+    check_outputs(out or Path(f"{name}.json"))
     check_dtype(dtype)
     check_rounding(weights, device, dtype)
     check_options(
@@ -288,4 +290,4 @@ def compare(
         return prepared(pair, settings, chosen, provenance, old.get("turns", []))
 
     provenance = provenance_of(subject, settings, chosen, command_line("specsim-real"))
-    run(study_of(settings, wide=wide), provenance, Output(out, force, form), prepare)
+    run(study_of(settings, name, wide=wide), provenance, Output(out, force, form), prepare)

@@ -35,8 +35,8 @@ def schema_of(settings: Settings | TreeSettings) -> str:
     return rules_report.SCHEMA if len(settings.rules) > 1 else report.SCHEMA
 
 
-def study_of(settings: Settings | TreeSettings, *, wide: bool) -> Study:
-    """Return the study of these settings, as the runner takes it."""
+def study_of(settings: Settings | TreeSettings, name: str, *, wide: bool) -> Study:
+    """Return the study of these settings, as the runner takes it; its default record has this name."""
     schema = schema_of(settings)
     kind = KINDS[schema]
-    return Study("compare", schema, partial(kind.table, wide=wide), kind.write_plot)
+    return Study(name, schema, partial(kind.table, wide=wide), kind.write_plot)

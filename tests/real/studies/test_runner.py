@@ -60,7 +60,7 @@ def test_anything_else_is_refused(text: str, message: str, tmp_path: Path) -> No
 
 
 def test_a_default_name_never_collides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """README's first command leaves compare.json: another pair's record goes beside it, its own is found again."""
+    """Another study's record goes beside a finished one, and its own is found again."""
     monkeypatch.chdir(tmp_path)
     pairs = [WHAT | {"target": target} for target in ("bundled", "mine", "yours")]
 
