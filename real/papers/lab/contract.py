@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
+from real.models.names import SMOLLM2, TINY_PAIR
 from real.papers.lab import choices
 from real.studies.costs import Costs
 from real.studies.intervals import Estimate
@@ -26,8 +26,8 @@ class Lab(NamedTuple):
     said: Callable[[str], None] = lambda words: None
     # Costs of the pair's cycles, by kind (`text_lab.costs`); by default they are measured.
     costs: Mapping[str, Costs] | None = None
-    # A folder that `train_pair` made, for systems that name its `VOCAB`.
-    pair: Path | None = None
+    # The pair that text systems run on: a name of `real.papers.lab.pairs`.
+    pair: str = TINY_PAIR
 
     def texts(self, full: int, least: int = 8) -> int:
         """The number of texts to run, of the `full` number of a record."""
@@ -60,6 +60,7 @@ class System(Protocol):
     HEADLINE: str
     # Names of the shipped weights that it runs on: other weights make its record stale.
     MODELS: tuple[str, ...]
+    # Only where a run reads `Lab.pair`, PAIR: the name of the pair that the record is made on.
 
     def run(self, lab: Lab) -> Record:
         """Return all numbers that the test and the page need."""
@@ -78,7 +79,9 @@ def flaw(names: Mapping[str, Any]) -> str | None:
     if not names["CLAIM"][0].isalpha():
         return f"needs a CLAIM that begins with a word, got {names['CLAIM'][:40]!r}"
 
-    # Weights, axes and functions.
+    # The pair, weights, axes and functions.
+    if names.get("PAIR", SMOLLM2) not in (SMOLLM2, TINY_PAIR):
+        return f"has PAIR = {names['PAIR']!r}; known pairs: {TINY_PAIR}, {SMOLLM2}"
     if not isinstance(names.get("MODELS"), tuple):
         return "needs MODELS, a tuple with the names of the weights that it runs on; () for none"
     axes = names.get("AXES")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from real.draft import _weights as drafters
+from real.papers.lab import pairs
 from real.papers.lab.choices import VALUES, keys, whole
 from real.papers.lab.contract import Lab, System, Verdict, as_json, checked, checked_verdict, from_json
 from real.papers.models import store
@@ -38,10 +39,7 @@ def weights(system: System) -> dict[str, str]:
     """Name -> digest of the shipped weights that a system runs on."""
     digests = {}
     for name in system.MODELS:
-        folder, _, bare_name = name.rpartition("/")
-        if folder not in STORES:
-            raise ValueError(f"MODELS has {name!r}, but weights are in {', '.join(STORES)} only")
-        weights_store = STORES[folder]
+        weights_store, bare_name = stored(name)
         try:
             content = weights_store.path_of(bare_name).read_bytes()
         except FileNotFoundError:
@@ -49,6 +47,14 @@ def weights(system: System) -> dict[str, str]:
             raise ValueError(f"weights of {name} are not there: {remedy}") from None
         digests[name] = hashlib.sha256(content).hexdigest()[:16]
     return digests
+
+
+def stored(name: str) -> tuple[Any, str]:
+    """Return the store of shipped weights that a system names, and their name there; ValueError for no store."""
+    folder, _, bare_name = name.partition("/") if "/" in name else ("", "", name)
+    if folder not in STORES:
+        raise ValueError(f"MODELS has {name!r}, but weights are in {', '.join(STORES)} only")
+    return STORES[folder], bare_name
 
 
 def verdict_of(held: Held, system: System) -> Verdict:
@@ -123,8 +129,12 @@ def stale(held: Held, system: System) -> str | None:
         return "its HEADLINE is none of the record's numbers"
     if held.get("code", {}).get(_name(system)) not in (None, _file_digest(system)):
         return "its code has changed since the record was made"
-    if held["verdict"] != verdict_of(held, system):
-        return "its verdict is judged otherwise since the record was made"
+    try:
+        if held["verdict"] != verdict_of(held, system):
+            return "its verdict is judged otherwise since the record was made"
+    # The verdict reads a number that the record does not have.
+    except KeyError as missing:
+        return f"it lacks the number {missing}, by which it is judged now"
     return None
 
 
@@ -174,7 +184,8 @@ def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
     except ValueError as error:
         raise ValueError(f"system {name!r}: {error}") from error
 
-    # The record, with all by which it becomes stale.
+    # The record, with all by which it becomes stale, and the size of the pair that it is made on.
+    size = pairs.scale(lab.pair) if hasattr(system, "PAIR") else None
     return {
         "schema": SCHEMA,
         "complete": True,
@@ -184,6 +195,7 @@ def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
         "weights": weights(system),
         "code": code(system),
         "seconds": round(time.monotonic() - began, 1),
+        "scale": size,
         "verdict": verdict,
         "found": as_json(numbers),
     }
@@ -224,7 +236,7 @@ def run_all(
     try:
         for name, (system, what) in wanted.items():
             if name not in records:
-                named_lab = lab._replace(said=partial(_show_stage, lab, name))
+                named_lab = lab._replace(said=partial(_show_stage, lab, name), pair=what.get("pair", lab.pair))
                 held = run(name, system, named_lab, what)
                 write_json(path_of(folder, name), held)
                 # In the form that the file gives back.

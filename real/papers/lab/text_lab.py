@@ -19,8 +19,10 @@ from real.decode.loop import decode_batch, keyed
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping
 from real.draft import lm
+from real.models.names import TINY_PAIR
 from real.pair import Pair
 from real.papers.lab.contract import Lab
+from real.papers.lab.pairs import ends, pair_named
 from real.papers.lab.texts import Texts
 from real.papers.lab.writing import pair
 from real.studies.calibrate import calibrate
@@ -54,7 +56,7 @@ class Tally(NamedTuple):
 def tally(texts: Texts, blocks: Array, tokens: Array | None = None) -> Tally:
     """Sums over the texts of each prompt; by default the tokens are those of the texts."""
     if tokens is None:
-        tokens = np.full(len(texts.tokens), texts.tokens.shape[1])
+        tokens = texts.lengths
     return Tally(by_prompt(texts, tokens), by_prompt(texts, blocks))
 
 
@@ -82,8 +84,8 @@ def gain(new: Tally, old: Tally) -> Estimate:
 
 def along(drafter: Drafter, texts: Texts, gamma: int, temperature: float) -> list[Along]:
     """The probabilities that a drafter gives the tokens of each text."""
-    warping, target = Warping(temperature), pair().target
-    rows = zip(texts.prompts, texts.tokens.tolist(), strict=True)
+    warping, target = Warping(temperature), pair_named(texts.pair).target
+    rows = zip(texts.prompts, texts.rows, strict=True)
     return [drafter.along(target, prompt, text, gamma, warping) for prompt, text in rows]
 
 
@@ -131,14 +133,15 @@ def decoded(
     The drafter None is the pair's draft; `options` are those of `decode_batch`.
     """
     runs = decode_batch(
-        pair().target,
+        pair_named(texts.pair).target,
         None,
         texts.prompts,
         max_tokens=length,
         gamma=gamma,
         uniforms=[keyed(seed, i) for i in range(len(texts.prompts))],
         warping=Warping(temperature),
-        proposer=drafter or small(),
+        stop=ends(texts.pair),
+        proposer=drafter or small(texts.pair),
         **options,
     )
     # Counts of each text.
@@ -147,10 +150,10 @@ def decoded(
     return tally(texts, num_blocks, num_tokens)
 
 
-@lru_cache(maxsize=1)
-def small() -> Drafter:
-    """The pair's draft model as a drafter."""
-    return lm.drafter(pair().draft)
+@lru_cache(maxsize=2)
+def small(name: str = TINY_PAIR) -> Drafter:
+    """The draft model of a pair as a drafter."""
+    return lm.drafter(pair_named(name).draft)
 
 
 def costs(lab: Lab, cost: Cost) -> Costs:

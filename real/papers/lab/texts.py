@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from real import TINY
+from real.models.names import TINY_PAIR
 from real.papers.lab import writing as on
 from real.papers.lab.contract import Lab
 from specsim.base.unknown import unknown
@@ -42,12 +43,24 @@ class Texts(NamedTuple):
     """Texts and the prompts that they continue; those with one `group` continue the same prompt."""
 
     prompts: list[list[int]]
-    # Shape (n, length), int64.
+    # Shape (n, length), int64; -1 after the end of a text that has ended earlier.
     tokens: Array
     # "calibration", "validation" or "test", (n,).
     part: Array
     # The prompt's number, (n,).
     group: Array
+    # Name of the pair whose target wrote them.
+    pair: str = TINY_PAIR
+
+    @property
+    def lengths(self) -> Array:
+        """Tokens (n,) of each text."""
+        return (self.tokens >= 0).sum(axis=1)
+
+    @property
+    def rows(self) -> list[list[int]]:
+        """The tokens of each text as a list."""
+        return [row[:length].tolist() for row, length in zip(self.tokens, self.lengths, strict=True)]
 
     def of(self, part: Part, count: int | None = None) -> Texts:
         """Return the texts of one part, or its first `count`; ValueError for an unknown part."""
@@ -55,7 +68,7 @@ class Texts(NamedTuple):
             raise unknown("part", part, get_args(Part), "parts")
         which = np.flatnonzero(self.part == part)[:count]
         prompts = [self.prompts[i] for i in which]
-        return Texts(prompts, self.tokens[which], self.part[which], self.group[which])
+        return Texts(prompts, self.tokens[which], self.part[which], self.group[which], self.pair)
 
 
 def path_of(temperature: float) -> Path:

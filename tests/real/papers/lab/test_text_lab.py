@@ -9,6 +9,7 @@ from real.decode.given_text import Along
 from real.papers.lab import text_lab as on
 from real.papers.lab.contract import Lab
 from real.papers.lab.texts import texts
+from real.papers.lab.writing import written
 from real.studies.costs import Costs
 from real.studies.intervals import Estimate
 
@@ -79,3 +80,12 @@ def test_costs_that_are_measured() -> None:
     assert said == ["time of cycles at the pair's own cost"]
     assert 0 < on.step_cost(found) < 1
     assert on.cycle(found, 8) > on.cycle(found, 1) > 0
+
+
+def test_decoded_texts_stop_at_the_pairs_end_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = texts(1.0).of("test", 2)
+    whole = on.decoded(told, None, 2, 0.0, 0, 12)
+    first = written(told.prompts[:1], 12, 0.0, 0)[0].tolist()
+    monkeypatch.setattr(on, "ends", lambda pair: frozenset([first[3]]))
+    assert whole.tokens.tolist() == [12, 12]
+    assert on.decoded(told, None, 2, 0.0, 0, 12).tokens[0] == first.index(first[3]) + 1

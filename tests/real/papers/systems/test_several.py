@@ -114,6 +114,24 @@ def test_rows_are_those_of_the_texts() -> None:
         assert np.abs(got.sum(-1) - 1).max() < 1e-12
 
 
+def test_a_trial_of_mdsd() -> None:
+    """At both temperatures the optimum is what the rules have and what they lack, over the same rows."""
+    found = mdsd.run(Lab(share=0.02))
+    assert found.exact["rows at each temperature"] == 8 * mdsd.EACH
+    assert all(found.exact[f"{mdsd.OFF}, T = {at}"] < 1e-9 for at in ("1", "0.6"))
+    numbers = found.measured
+    assert mdsd.verdict(found) in ("shows", "does not show")
+    for at in ("1", "0.6"):
+        for rule, scheme in mdsd.RULES.items():
+            lacks = numbers[f"{mdsd.gap(rule, 2)}, T = {at}"].value
+            names = (f"acceptance of {rule}", f"optimum of {scheme}")
+            kept, best = (numbers[f"{name}, K = 2, T = {at}"].value for name in names)
+            assert best == pytest.approx(kept + lacks)
+    for end in ("0.6", f"1{mdsd.OF_FOUR}"):
+        added = numbers[f"{mdsd.WITHOUT}, K = 4, T = {end}"]
+        assert added.low < added.high
+
+
 def test_sampled_acceptance_is_the_closed_form() -> None:
     rng = np.random.default_rng(0)
     p, q = (rng.dirichlet(np.ones(6), size=3) for _ in range(2))
@@ -127,7 +145,8 @@ ABOVE, BELOW, ACROSS = Estimate(0.1, 0.05, 0.2), Estimate(-0.1, -0.2, -0.05), Es
 
 def test_verdicts_follow_the_tests() -> None:
     def of_mdsd(added: Estimate, kseq: Estimate) -> str:
-        short = {mdsd.gap(rule, 4): ABOVE for rule in mdsd.SHORT} | {mdsd.gap("kseq", 4): kseq}
+        short = {f"{mdsd.gap(rule)}, T = 1{mdsd.OF_FOUR}": ABOVE for rule in mdsd.SHORT}
+        short |= {f"{mdsd.gap('kseq')}, T = 1{mdsd.OF_FOUR}": kseq}
         return mdsd.verdict(Record({}, {mdsd.HEADLINE: added} | short, {}))
 
     assert [of_mdsd(*both) for both in ((ABOVE, ABOVE), (ABOVE, ACROSS), (BELOW, ABOVE), (ABOVE, BELOW))] == [
