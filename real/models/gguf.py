@@ -18,6 +18,7 @@ from torch import Tensor
 
 from real.models.gguf_names import hf_name, readable_header
 from real.models.gguf_tokenizer import write_tokenizer
+from specsim.base import extras
 from specsim.latency.gguf_config import ROPE_FACTORS, gguf_config
 from specsim.latency.gguf_header import GgufHeader, GgufTensor
 
@@ -43,7 +44,7 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
-    ValueError
+    ValueError, ImportError
         The file is no GGUF file, is truncated, or holds what is not read; the package `gguf` is
         missing.
     """
@@ -93,8 +94,9 @@ def _convert(header: GgufHeader, folder: Path) -> None:
 
 def _dequantised(file_bytes: np.ndarray, tensor: GgufTensor) -> np.ndarray:
     """Return a tensor's weights as a float32 array of its shape, from the bytes of the file."""
-    from gguf import GGMLQuantizationType
-    from gguf.quants import dequantize
+    with extras.needed("a GGUF file"):
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
 
     raw = np.asarray(file_bytes[tensor.start : tensor.start + tensor.size])
     if tensor.type_name in ("F32", "F16"):

@@ -11,6 +11,7 @@ EXTRA = {
     "cvxpy": "solve",
     "distributed": "sweep",
     "duckdb": "sweep",
+    "gguf": "real",
     "hypothesis": "testing",
     "jax": "jax",
     "matplotlib": "plot",

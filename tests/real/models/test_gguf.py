@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -252,3 +253,15 @@ def test_the_converted_folder_is_a_model_of_transformers(tmp_path: Path) -> None
     assert json.loads((folder / "config.json").read_text())["architectures"] == ["Qwen3ForCausalLM"]
     assert Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size() == VOCAB
     check_place(folder)
+
+
+def test_a_missing_reader_is_named_with_its_extra(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package `gguf` loading says what to install; the shape of a plan is read all the same."""
+    _, path = made(tmp_path)
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(
+        ImportError, match=r"^a GGUF file needs gguf: install the extra `real` \(specsim-llm\[real\]\)$"
+    ):
+        real.load(path)
+    assert list((cache / "gguf").iterdir()) == []
+    assert ModelShape.from_config(path).layers == 2
