@@ -11,7 +11,7 @@ from torch import nn
 from helpers.tiny_models import tiny_llama
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping
-from real.draft import exit, feature, heads, lm, lowrank, ngram, restricted, trigram
+from real.draft import exit, feature, heads, lm, lowrank, ngram, one_pass, restricted, trigram
 from real.draft._contract import target_laws
 from real.models.model import LanguageModel, from_hf
 from specsim.base.arrays import pick
@@ -76,6 +76,8 @@ def networks() -> dict[str, nn.Module]:
         "feature": random(feature.Feature(HIDDEN, 4, 5)),
         "feature, both": random(feature.Feature(HIDDEN, 4, 5, fuse=3, pad=True)),
         "feature, control": random(feature.Feature(HIDDEN, 4, 5, extra=6)),
+        "one_pass": random(one_pass.OnePass(HIDDEN, 4, 5, 6, 3)),
+        "one_pass, corrected": random(one_pass.OnePass(HIDDEN, 4, 5, 6, 3, correction=4)),
     }
 
 
@@ -94,6 +96,8 @@ SMALL: dict[str, Callable[[LanguageModel], Drafter]] = {
     "feature": lambda target: feature.drafter(networks()["feature"], target),
     "feature, few tokens": lambda target: feature.drafter(of_few_tokens(networks()["feature"], target), target),
     "feature, both": lambda target: feature.drafter(networks()["feature, both"], target),
+    "one_pass": lambda target: one_pass.drafter(networks()["one_pass"], target),
+    "one_pass, corrected": lambda target: one_pass.drafter(networks()["one_pass, corrected"], target),
     "restricted": lambda target: _cut(_lm(target), target),
     "restricted, ngram": lambda target: _cut(ngram.drafter(target, table(target)), target),
 }

@@ -14,7 +14,7 @@ from torch import nn
 from real import TINY, load
 from real.decode.loop import decode_batch, keyed
 from real.decode.warp import Warping
-from real.draft import _rollout, feature, heads, trigram
+from real.draft import _rollout, feature, heads, one_pass, trigram
 from real.draft._contract import along_blocks
 from real.draft._parts import Frozen, Look, frozen
 from real.models.model import from_hf, full_states
@@ -57,6 +57,22 @@ def test_nothing_leaks(name: str) -> None:
             assert [bool(w > 1e-9) for w in own] == list(reads), "it reads its newest token, and the newest state"
 
 
+@pytest.mark.parametrize(("name", "sees"), [("heads", 0), ("one_pass", 0), ("one_pass, corrected", 1), ("feature", 3)])
+def test_drafts_of_one_pass_do_not_see_each_other(name: str, sees: int) -> None:
+    """Step j of a block changes with the drafts that it sees: none, with a correction the one before, else all."""
+    _, model, _ = models(8, seed=3)
+    net, ends = networks()[name].double(), frozen(model, HIDDEN)
+    tokens, u = torch.tensor([3, 1, 4, 1, 5, 2, 6, 5]), 2
+    states = full_states(model, tokens, (1,))[1][:, 0]
+    with torch.no_grad():
+        first = read(net, ends, tokens, states)[:, u]
+        for drafted in range(1, GAMMA):
+            other = tokens.clone()
+            other[u + drafted] = 7
+            changed = (read(net, ends, other, states)[:, u] - first).abs().amax(-1) > 1e-9
+            assert changed.tolist() == [drafted <= j < drafted + sees for j in range(GAMMA)]
+
+
 class _Peeks(heads.Heads):
     """Reads the state after the bonus token, which is off by one: nobody has told it yet."""
 
@@ -95,13 +111,13 @@ def test_attention_of_blocks_is_attention() -> None:
             torch.testing.assert_close(found[u], one, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", [*MAKERS, "one_pass", "one_pass, corrected"])
 def test_a_lesson_teaches(name: str) -> None:
     """Every parameter has a gradient, and a few steps make the loss smaller."""
     _, model, _ = models(8, seed=3)
     recipe = {"hidden": HIDDEN, "starts": 6, "unroll": 2, "head_share": 0.1}
     net = networks()[{"feature": "feature, both"}.get(name, name)].double()
-    of = MAKERS[name].lesson(net, model, recipe)
+    of = MAKERS.get(name, one_pass).lesson(net, model, recipe)
     tokens = torch.randint(8, (4, 12), generator=torch.Generator().manual_seed(0))
     states = torch.stack([full_states(model, row, (1,))[1] for row in tokens])
     learner = torch.optim.Adam(net.parameters(), 0.02)
