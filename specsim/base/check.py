@@ -22,6 +22,7 @@ from specsim.base.values import integer as integer
 from specsim.base.values import record as record
 from specsim.base.values import scalar as scalar
 from specsim.base.values import shown as shown
+from specsim.base.values import text as text
 from specsim.base.values import unmasked
 from specsim.types import Array, Law
 

@@ -48,6 +48,15 @@ def scalar(value: Any, name: str, allowed: str) -> Any:
     return value
 
 
+def text(value: Any, name: str) -> tuple[Any, ...]:
+    """Return a text as a tuple of its tokens; TypeError for None, a string, or what has no order."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f"{name} must be a text (a tuple of token ids), got {shown(value)}")
+    return tuple(value)
+
+
 def record(value: Any, name: str, kind: type[Kind]) -> Kind:
     """Return the value if it is a record of that kind; TypeError otherwise."""
     if not isinstance(value, kind):

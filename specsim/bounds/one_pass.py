@@ -116,7 +116,7 @@ def one_pass_ceiling(target: Model, *, gamma: int, prefix: tuple[int, ...] = ())
     8/3 1 0
     """
     gamma = check.integer(gamma, "gamma", 1, limits.MAX_SUMMED)
-    levels = _levels(target, gamma, tuple(prefix))
+    levels = _levels(target, gamma, check.text(prefix, "prefix"))
     best_rows = [best_law(level.rows, level.masses) for level in levels]
     places = np.array([kept(level.rows, level.masses, q) for level, q in zip(levels, best_rows, strict=True)])
     tau, rows = _search(levels)
@@ -230,7 +230,7 @@ def _levels(target: Model, gamma: int, prefix: tuple[int, ...]) -> list[_Level]:
 def _search(levels: list[_Level]) -> tuple[Any, list[Array]]:
     """Return the largest expected number of kept drafts, tokenwise, and marginals that attain it."""
     # The first law is the target's own; the last is found at once.
-    _require_work([_count(level.rows) for level in levels[1:-1]], len(levels[-1].masses))
+    _require_work(len(levels), [_count(level.rows) for level in levels[1:-1]], len(levels[-1].masses))
     middle = [list(_candidates(level.rows)) for level in levels[1:-1]]
     best: tuple[Any, list[Array]] = (-1, [])
     for chosen in itertools.product(*middle):
@@ -274,13 +274,13 @@ def _count(rows: Array) -> int:
     return sum(math.prod(sizes) // size for size in sizes)
 
 
-def _require_work(counts: list[int], texts: int) -> None:
+def _require_work(gamma: int, counts: list[int], texts: int) -> None:
     """Raise ValueError if so many candidate laws on so many texts take too long."""
     if math.prod(counts) * texts > MAX_WORK:
         tried = " x ".join(map(str, counts))
         raise ValueError(
-            f"{tried} laws on {texts} texts are too many to try (more than {MAX_WORK} in all); use a smaller "
-            "vocabulary or gamma, or one_pass_bound on sampled rows"
+            f"gamma is {gamma}: {tried} laws on {texts} texts are too many to try (more than {MAX_WORK} in all); use a "
+            "smaller vocabulary or gamma, or one_pass_bound on sampled rows"
         )
 
 

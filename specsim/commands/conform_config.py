@@ -22,7 +22,7 @@ OUTCOMES = {
     "lossy": "lossy",
     "undecided": "undecided: fields that are not known here",
 }
-NOT_PRICED = "price: not computed, since no rule of specsim is this one"
+NO_RULE = "no rule of specsim is this one"
 
 
 def print_config(path: Path, rows: Path | None, form: Form) -> int:
@@ -38,7 +38,7 @@ def print_config(path: Path, rows: Path | None, form: Form) -> int:
     return STATUSES[config.outcome]
 
 
-def as_json(path: Path, config: Config, price: Price | None) -> dict[str, Any]:
+def as_json(path: Path, config: Config, price: Price | str) -> dict[str, Any]:
     """Return the answer as a JSON object."""
     return {
         "file": str(path),
@@ -46,22 +46,28 @@ def as_json(path: Path, config: Config, price: Price | None) -> dict[str, Any]:
         "outcome": config.outcome,
         "fields": [field._asdict() for field in config.fields],
         "rule": None if config.law is None else {"name": config.law.rule, "params": dict(config.law.params)},
-        "price": None if price is None else price._asdict(),
+        "price": None if isinstance(price, str) else price._asdict(),
+        "not_priced": price if isinstance(price, str) and config.outcome == "lossy" else None,
     }
 
 
-def _price(config: Config, rows: Path | None) -> Price | None:
-    """Return the price on given rows or on the reference rows; None if no rule of specsim has the law."""
+def _price(config: Config, rows: Path | None) -> Price | str:
+    """Return the price on given rows or on the reference rows, or why it is not computed."""
     from specsim.commands.plan.read import read_laws
-    from specsim.conform.configs.price import REFERENCE_WORDS, price, reference_rows
+    from specsim.conform.configs.price import REFERENCE_WORDS, NotPriced, price, reference_rows
 
-    if rows is None:
-        return None if config.law is None else price(config.law, *reference_rows(), REFERENCE_WORDS)
-    p, q, source = read_laws(rows)
-    return None if config.law is None else price(config.law, p, q, source)
+    # A file of rows is checked whether or not it is needed.
+    p, q, source = (*reference_rows(), REFERENCE_WORDS) if rows is None else read_laws(rows)
+    if config.law is None:
+        return NO_RULE
+    try:
+        return price(config.law, p, q, source)
+    except NotPriced as error:
+        # What the configuration is does not hang on the rows.
+        return str(error)
 
 
-def _page(path: Path, config: Config, price: Price | None, form: PageForm) -> str:
+def _page(path: Path, config: Config, price: Price | str, form: PageForm) -> str:
     """Return the verdict, its fields, and the price."""
     from specsim.report.forms import page
 
@@ -75,12 +81,12 @@ def _page(path: Path, config: Config, price: Price | None, form: PageForm) -> st
     return page([table, "", verdict, *priced], form)
 
 
-def _price_lines(config: Config, price: Price | None) -> list[str]:
+def _price_lines(config: Config, price: Price | str) -> list[str]:
     """Return what a lossy configuration costs and gains, in words."""
     if config.outcome != "lossy":
         return []
-    if price is None:
-        return [NOT_PRICED]
+    if isinstance(price, str):
+        return [f"price: not computed: {price}"]
     gained = price.acceptance - price.acceptance_lossless
     return [
         f"price on {price.source} ({price.rows} rows; the draft is {price.draft}):",

@@ -78,13 +78,14 @@ def one_pass_draft(target: Model, *, gamma: int, order: int = 0, prefix: Text = 
     """
     gamma = check.integer(gamma, "gamma", 1, limits.MAX_SUMMED)
     order = check.integer(order, "order", 0, gamma - 1)
-    laws = _laws_given_ends(checked_target(target), gamma, order, tuple(prefix))
+    prefix = check.text(prefix, "prefix")
+    laws = _laws_given_ends(checked_target(target), gamma, order, prefix)
 
     def draft(text: Text) -> Array:
         """Return the law of the draft after the prefix and the drafts before it."""
         place = len(text) - len(prefix)
-        if tuple(text[: len(prefix)]) != tuple(prefix) or not 0 <= place < gamma:
-            raise ValueError(f"text {text} is not the prefix {tuple(prefix)} with fewer than gamma={gamma} drafts")
+        if tuple(text[: len(prefix)]) != prefix or not 0 <= place < gamma:
+            raise ValueError(f"text {text} is not the prefix {prefix} with fewer than gamma={gamma} drafts")
         known = laws[place]
         end = tuple(text[len(prefix) :])[-order:] if order else ()
         while end not in known:
@@ -204,8 +205,8 @@ def reached(target: Model, gamma: int, prefix: Text = ()) -> list[dict[Text, Any
             longer |= {(*text, int(v)): mass * law[v] for v in np.flatnonzero(law)}
             if len(longer) > MAX_TEXTS:
                 raise ValueError(
-                    f"texts of {len(levels)} tokens are too many to enumerate (more than {MAX_TEXTS}); use a smaller "
-                    "vocabulary or gamma, or one_pass_bound on sampled rows"
+                    f"gamma is {gamma}: the target writes more than {MAX_TEXTS} texts of {len(levels)} tokens, too "
+                    "many to enumerate; use a smaller vocabulary or gamma, or one_pass_bound on sampled rows"
                 )
         levels.append(longer)
     return levels

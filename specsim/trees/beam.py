@@ -140,6 +140,7 @@ def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, 
     """
     width = check.integer(width, "width", 1, limits.MAX_NODES)
     depth = check.integer(depth, "depth", 1, limits.MAX_NODES)
+    prefix = check.text(prefix, "prefix")
     u = check.array(u, "u")
     check.last_axis(u, "u")
     batch = tuple(u.shape[:-1])

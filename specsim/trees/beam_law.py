@@ -57,7 +57,7 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
     """
     width = check.integer(width, "width", 1, limits.MAX_NODES)
     depth = check.integer(depth, "depth", 1, limits.MAX_NODES)
-    laws, mass = _texts(model, depth, prefix)
+    laws, mass = _texts(model, depth, check.text(prefix, "prefix"))
 
     # Prefixes that each level holds in the end, and the sequences of full length.
     sizes = [min(width, sum(len(t) == length for t in mass)) for length in range(1, depth + 1)]

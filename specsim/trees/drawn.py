@@ -98,6 +98,7 @@ def draw_tree(
     """
     # The shape, the uniforms, and the law after the prefix.
     parents = topology.shape(parents)
+    prefix = check.text(prefix, "prefix")
     u = check.array(u, "u")
     batch, count = tuple(u.shape[:-1]), uniforms(parents, scheme)
     u = check.uniforms(u, count, batch, u)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from specsim.base import check
 from specsim.trees import _siblings, topology
 from specsim.trees._siblings import Counts
 from specsim.trees.drawn import families, filled, law_after, uniforms
@@ -57,6 +58,7 @@ def enumerate_trees(
     # `uniforms` refuses a shape that the scheme cannot draw.
     parents = topology.shape(parents)
     uniforms(parents, scheme)
+    prefix = check.text(prefix, "prefix")
 
     # Begin with the root alone.
     below, depth = topology.children(parents), topology.depths(parents)

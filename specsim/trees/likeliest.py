@@ -96,6 +96,7 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
     ([-1, 0, -1, 1], [0, 0, 1, 0], 2.476)
     """
     nodes, max_depth = check.integer(nodes, "nodes", 1, limits.MAX_NODES), _limit(depth)
+    prefix = check.text(prefix, "prefix")
     root = law_after(model, prefix, ())
     # Nodes of the tree, and in rows the sorted children of the root, of node 0, ...
     chosen: list[_Node] = []
@@ -170,6 +171,7 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
     top_k = check.integer(top_k, "top_k", 1, limits.MAX_NODES)
     depth = check.integer(depth, "depth", 1, limits.MAX_SUMMED)
     nodes = check.integer(nodes, "nodes", 1, limits.MAX_NODES)
+    prefix = check.text(prefix, "prefix")
     root = law_after(model, prefix, ())
 
     # Look at the likeliest children of each node of the beam; the best of a level are the next

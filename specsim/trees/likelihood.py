@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from specsim.base import check
 from specsim.base.arrays import array_namespace
 from specsim.trees import _siblings, topology, validity
 from specsim.trees._siblings import Counts
@@ -56,7 +57,7 @@ def probability(
 
     # The product over the root and all nodes of the probability of their children. Row 0 is the
     # root's, row i + 1 that of node i.
-    result, texts = 1, [prefix] * len(below)
+    result, texts = 1, [check.text(prefix, "prefix")] * len(below)
     for row, siblings in enumerate(below):
         if not siblings:
             continue

@@ -107,6 +107,7 @@ def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ..
     >>> deterministic_tokens(lambda text: np.array([0.5, 0.5, 0.0]), tree)
     np.float64(1.75)
     """
+    prefix = check.text(prefix, "prefix")
     root = law_after(model, prefix, ())
     validity.check(tree, root.shape[-1])
     # Texts of the root and the nodes, and the target's probability of each; absent nodes have 0.

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from specsim.cli import app
 from specsim.conform.configs import of_content, read_config
-from specsim.conform.configs.price import price, reference_rows
 from specsim.conform.configs.reading import parsed
 from specsim.conform.configs.record import Config, Law
 
@@ -178,6 +177,10 @@ def test_a_lossy_field_counts_beside_an_unknown_one() -> None:
          "given: relaxed_topk must be a whole number of at least 1, got -5"),
         ('{"proposal_methods": [{"proposal_type": "greedy", "verifier_accept_k": 1e400}]}',
          "given: verifier_accept_k must be a finite number, got inf"),
+        ('{"rejection_sample_method": "fly", "num_speculative_tokens": 100, "fly_window_size": 9007199254740994}',
+         "given: fly_window_size must be at most 9007199254740992, got 9007199254740994"),
+        ("decoding_type: MTP\nuse_relaxed_acceptance_for_thinking: true\nrelaxed_topk: 99999999999999999999",
+         "given: relaxed_topk must be at most 9007199254740992, got 99999999999999999999"),
         # One option given twice: neither part may be dropped.
         ("vllm serve m --speculative-config '{}' --speculative-config.rejection_sample_method fly",
          r"given: speculative_config is given as a whole and by its fields"),
@@ -221,23 +224,11 @@ last: text with spaces
     }
 
 
-def test_the_price_is_that_of_the_rule() -> None:
-    """By hand: two rows, the draft's likeliest token 0 in both."""
-    p, q = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])
-    threshold = Law("accept_threshold", {"threshold_single": 0.5, "threshold_acc": 0.4}, "greedy", "sampling")
-    found = price(threshold, p, q, "two rows")
-    assert (found.rows, found.acceptance, found.acceptance_lossless) == (2, 0.75, pytest.approx(0.4))
-    assert found.total_variation == pytest.approx(0.35)
-    relaxed = Law("relaxed", {"relaxed_topk": 3, "relaxed_delta": 0.3}, "greedy", "greedy")
-    found = price(relaxed, p, q, "two rows")
-    assert (found.acceptance, found.acceptance_lossless, found.total_variation) == (1.0, 0.5, 0.5)
-
-
 def test_a_threshold_above_one_is_of_no_rule_here(tmp_path: Path) -> None:
     config = tmp_path / "given.sh"
     config.write_text("--speculative-algorithm EAGLE --speculative-accept-threshold-acc 1.5")
     status, said = run("--config", str(config))
-    assert (status, said.splitlines()[-1]) == (1, "price: not computed, since no rule of specsim is this one")
+    assert (status, said.splitlines()[-1]) == (1, "price: not computed: no rule of specsim is this one")
 
 
 def test_fly_has_the_defaults_of_vllm() -> None:
@@ -245,27 +236,6 @@ def test_fly_has_the_defaults_of_vllm() -> None:
     params = {"fly_window_size": 3, "fly_entropy_threshold": 0.3, "fly_entropy_top_k": 3}
     assert of_text(text % "probabilistic").law == Law("fly", params, "sampled", "sampling", 4)
     assert of_text(text % "greedy").law == Law("fly", params, "greedy", "sampling", 4)
-
-
-def test_fly_is_priced_on_blocks() -> None:
-    """By hand: three fair coins against drafts that are sure; half of the first fail, half of these are deferred."""
-    p, q = np.full((3, 2), 0.5), np.array([[0.9, 0.1]] * 3)
-    params = {"fly_window_size": 1, "fly_entropy_threshold": 0.6, "fly_entropy_top_k": 3}
-    found = price(Law("fly", params, "greedy", "sampling", 4), p, q, "three rows")
-    assert (found.rows, found.acceptance, found.acceptance_lossless, found.total_variation) == (1, 0.75, 0.5, 0.25)
-    found = price(Law("fly", params, "sampled", "sampling", 4), p, q, "three rows")
-    assert found.total_variation == pytest.approx(0.4 * 0.6)
-    with pytest.raises(ValueError, match=r"^FLy's window needs 3 rows in a row, got 2; give longer texts as rows$"):
-        price(Law("fly", params, "greedy", "sampling", 4), p[:2], q[:2], "two rows")
-
-
-def test_the_reference_rows_are_laws_of_a_real_pair() -> None:
-    p, q = reference_rows()
-    assert p.shape == q.shape == (8, 16, 48)
-    for w in (p, q):
-        assert (w >= 0).all()
-        assert np.allclose(w.sum(axis=-1), 1)
-    assert 0.4 < np.minimum(p, q).sum(axis=-1).mean() < 0.8
 
 
 def test_rows_and_forms_of_the_command(tmp_path: Path) -> None:

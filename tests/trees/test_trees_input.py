@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from fractions import Fraction as F
 from typing import Any
 
 import numpy as np
 import pytest
 
+import specsim
 from specsim import (
+    beam_tree,
     draw_tree,
     eagle2_tree,
     heap_tree,
+    one_pass_ceiling,
+    one_pass_draft,
     optimal_tree,
     sequoia_tree,
     speed_of_light,
@@ -144,3 +150,36 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_bad_input(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+NOBODY = tree([-1], [0])
+OF_A_PREFIX: dict[str, Callable[[Any], Any]] = {
+    "beam_tree": lambda text: beam_tree(PLAIN, np.array([0.3, 0.6]), width=1, depth=1, prefix=text),
+    "beams": lambda text: trees.beams(PLAIN, np.array([0.3, 0.6]), width=1, depth=1, prefix=text),
+    "draw_tree": lambda text: draw_tree(PLAIN, [-1], np.array([0.3]), prefix=text),
+    "eagle2_tree": lambda text: eagle2_tree(PLAIN, nodes=2, prefix=text),
+    "enumerate_beams": lambda text: trees.enumerate_beams(lambda text: [F(1, 2)] * 2, width=1, depth=1, prefix=text),
+    "enumerate_trees": lambda text: trees.enumerate_trees(PLAIN, [-1], prefix=text),
+    "heap_tree": lambda text: heap_tree(PLAIN, nodes=2, prefix=text),
+    "deterministic_tokens": lambda text: trees.deterministic_tokens(PLAIN, NOBODY, prefix=text),
+    "probability": lambda text: trees.probability(PLAIN, NOBODY, prefix=text),
+    "one_pass_ceiling": lambda text: one_pass_ceiling(PLAIN, gamma=2, prefix=text),
+    "one_pass_draft": lambda text: one_pass_draft(PLAIN, gamma=2, prefix=text),
+    "speed_of_light": lambda text: speed_of_light(PLAIN, nodes=2, prefix=text),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_PREFIX)
+def test_a_prefix_is_a_text(name: str) -> None:
+    for text in ((0, 1), [0, 1], np.array([0, 1])):
+        OF_A_PREFIX[name](text)
+    for other in (None, "ab", 5, {0: 1}):
+        with pytest.raises(TypeError, match=r"^prefix must be a text \(a tuple of token ids\), got "):
+            OF_A_PREFIX[name](other)
+
+
+def test_every_function_with_a_prefix_is_asked() -> None:
+    public = {name: getattr(module, name) for module in (specsim, trees) for name in module.__all__}
+    functions = {name: value for name, value in public.items() if inspect.isfunction(value)}
+    having = {name for name, function in functions.items() if "prefix" in inspect.signature(function).parameters}
+    assert having == set(OF_A_PREFIX)

@@ -17,6 +17,10 @@ REFERENCE = Path(__file__).with_name("reference_rows.npz")
 REFERENCE_WORDS = "the reference rows: 128 of the bundled pair, each on its likeliest tokens, temperature 1"
 
 
+class NotPriced(ValueError):
+    """The rows are too few for the rule; the message says how many it needs."""
+
+
 class Price(NamedTuple):
     """Means over rows."""
 
@@ -33,7 +37,7 @@ class Price(NamedTuple):
 
 
 def price(law: Law, p: Array, q: Array, source: str) -> Price:
-    """Return the price of a law on rows p and q (..., V) in float64.
+    """Return the price of a law on rows p and q (..., V) in float64; NotPriced if they are too few for it.
 
     A rule that looks at several drafts is priced on blocks of rows that follow each other, as if no
     row depended on the drafts before it; its acceptance is that of the first draft.
@@ -59,11 +63,17 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price:
 
 
 def _first_of_blocks(law: Law, p: Array, q: Array) -> tuple[Array, Array]:
-    """Return the acceptance of a lossless rule and the bias of FLy, for each row with a window of rows behind it."""
+    """Return the acceptance of a lossless rule and the bias of FLy, for each row with a window of rows behind it.
+
+    NotPriced if no row has so many behind it.
+    """
     drafts = law.params["fly_window_size"] + 1
     starts = range(p.shape[-2] - drafts)
     if not starts:
-        raise ValueError(f"FLy's window needs {drafts + 1} rows in a row, got {p.shape[-2]}; give longer texts as rows")
+        needed, given = drafts + 1, p.shape[-2]
+        raise NotPriced(
+            f"a window of {drafts - 1} drafts needs {needed} rows in a row, got {given}; give more by --rows"
+        )
     blocks = [(p[..., i : i + drafts + 1, :], q[..., i : i + drafts, :]) for i in starts]
     distance = np.stack([fly.bias(fly.prepare(*rows, **law.params)) for rows in blocks])
     lossless = np.stack([overlap(rows[0][..., 0, :], rows[1][..., 0, :]) for rows in blocks])

@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 Effect = Literal["lossy", "unknown", "note"]
 Outcome = Literal["lossless", "lossy", "undecided"]
+# Larger numbers of tokens are nobody's, and floats do not hold all of them.
+MOST_TOKENS = 2**53
 
 
 class Field(NamedTuple):
@@ -85,6 +87,8 @@ def number(content: Mapping[str, Any], name: str, default: float, place: str) ->
 def whole(content: Mapping[str, Any], name: str, default: int, place: str, low: int) -> int:
     """Return a field as a whole number of at least `low`, `default` where it is absent or null; else ValueError."""
     value = number(content, name, default, place)
+    if value > MOST_TOKENS:
+        raise ValueError(f"{place}: {name} must be at most {MOST_TOKENS}, got {content[name]!r:.60}")
     if content.get(name) is not None and (value < low or value != int(value)):
         raise ValueError(f"{place}: {name} must be a whole number of at least {low}, got {content[name]!r:.60}")
     return int(value)

@@ -81,7 +81,7 @@ def paths(draft: TokenModel, text: str, drafts: int, ids: Sequence[int] | None =
         for proposal in proposals:
             row = tuple(draft.row(context + proposal.path))
             if ids is not None:
-                row = among(row, ids)
+                row = among(row, ids, f"draft.row({context + proposal.path})")
             for token, probability in enumerate(row):
                 if probability:
                     weight = proposal.weight * probability
@@ -90,11 +90,14 @@ def paths(draft: TokenModel, text: str, drafts: int, ids: Sequence[int] | None =
     return proposals
 
 
-def among(row: Row, ids: Sequence[int]) -> Row:
+def among(row: Row, ids: Sequence[int], name: str) -> Row:
     """Return a law restricted to some ids; NothingToDraft if it has no mass there."""
     mass = sum(row[i] for i in ids)
     if not mass:
-        raise NothingToDraft("the draft's law has no mass on tokens that both tokenizers have")
+        raise NothingToDraft(
+            f"{name} has no mass on the {len(ids)} tokens of draft.tokenizer that target.tokenizer has, too; give "
+            "draft a law that has some, or take a method other than intersection"
+        )
     return tuple(row[i] / mass if i in ids else row[i] * 0 for i in range(len(row)))
 
 
