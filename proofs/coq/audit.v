@@ -2,6 +2,7 @@
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Require Import prob rejection spechub recursive acceptance coupling duality iid optimal winner labels span moves spans reached refused loop block words tokenwise survival traversal tree controller policy target_best stops dsi kseq_rho ratios dominance block_optimal text_bound greedy_block highest paths_bound flow_rule renewal kseq lifted robust price neighbours replaced prefix target_only wellformed rationals forced frontier accepts_more.
+Require Import texts one_pass one_place one_pass_ceiling.
 Require budget.
 Set Printing Width 100.
 Check E_const.
@@ -195,6 +196,17 @@ Check clipped_accepted.
 Check naive_below_recursive.
 Check recursive_below_kseq.
 Check two_without_replacement.
+Check token_keeps.
+Check token_drafts.
+Check block_keeps.
+Check block_drafts.
+Check dearest_best.
+Check dearest_exists.
+Check place_best.
+Check ceiling_bound.
+Check ceiling_half.
+Check ceiling_two.
+Check ceiling_two_met.
 Check Qc_realFieldType.
 (* one term that needs them all: what it assumes is what any of them does *)
 Definition headlines := (
@@ -225,7 +237,9 @@ Definition headlines := (
   @target_only_lossless, @target_only_decode, @target_only_length, @target_only_survival, @target_only_best,
   @target_only_most, @greedy_decode, @block_wf, @kseq_wf, @balanced_least, @balanced_sum, @balanced_value, @tail_understated,
   @budget.budget_best, @budget.falling_priced, @budget.rising_loses, @budget.stops_stay, @budget.stop_best, @nearest, @nearest_tv, @nearest_square, @frontier_bound, @clipped_emitted, @clipped_accepted,
-  @naive_below_recursive, @recursive_below_kseq, @two_without_replacement, @Qc_realFieldType).
+  @naive_below_recursive, @recursive_below_kseq, @two_without_replacement,
+  @token_keeps, @token_drafts, @block_keeps, @block_drafts, @dearest_best, @dearest_exists, @place_best,
+  @ceiling_bound, @ceiling_half, @ceiling_two, @ceiling_two_met, @Qc_realFieldType).
 Print Assumptions headlines.
 Print is_dist.
 Print overlap.
@@ -377,3 +391,14 @@ Print budget.cost_convex.
 Print clip.
 Print tangent.
 Print divergence.
+Print drafts_kept.
+Print shared_mass.
+Print split_prob.
+Print least_split.
+Print mean_overlap.
+Print weight_above.
+Print weight_reaching.
+Print takes_dearest.
+Print one_pass.
+Print overlap_at.
+Print keeps_to.

@@ -1,18 +1,6 @@
 (* Greedy block verification with its continuation: lossless, and it keeps every text as often as both laws
    allow, so that it attains what text_bound.v says of every verifier (T18). *)
-Require Import prelude prob rejection recursive loop block words tokenwise survival dominance block_optimal text_bound.
-
-(* the words of n tokens have a law *)
-Lemma word_dist (R : realFieldType) (T : finType) (p : seq T -> T -> R) n c :
-  is_model p -> is_dist (fun x : n.-tuple T => word_prob p c x).
-Proof.
-move=> dp; split=> [x|]; first exact: word_prob_ge0.
-rewrite -[RHS](E_const 1 (ar_wf n c dp)).
-transitivity (E (ar p n c) (fun s => \sum_(x : n.-tuple T) (s == x)%:R)).
-  by rewrite E_sum; apply: eq_bigr => x _; rewrite -ar_law size_tuple.
-apply: (E_outputs (ar_size p n c)) => s /eqP ss; rewrite (bigD1 (Tuple ss)) //= eqxx big1 ?addr0 // => x ne.
-by case: eqP => // e; case/negP: ne; apply/eqP/val_inj; rewrite /= e.
-Qed.
+Require Import prelude prob rejection recursive loop block words tokenwise survival dominance block_optimal text_bound texts.
 
 Section Greedy.
 Variables (R : realFieldType) (T : finType).
@@ -274,7 +262,7 @@ Theorem greedy_length g c : E (played q g c (greedy_verify c)) (fun o => (size (
   \sum_(i < g) (1 - tv (fun x : i.+1.-tuple T => word_prob p c x) (fun x => word_prob q c x)).
 Proof.
 rewrite length_kept.
-apply: eq_bigr => i _; rewrite -overlap_tv; [|exact: word_dist|exact: word_dist].
+apply: eq_bigr => i _; rewrite -overlap_tv; [|exact: texts_dist|exact: texts_dist].
 by apply: eq_bigr => x _; rewrite greedy_kept // size_tuple.
 Qed.
 

@@ -1,19 +1,9 @@
 (* T02: what no verifier of a drafted text beats, in total variation (4); the decode loop that ends with a stop token (5). *)
-Require Import prelude prob rejection recursive loop block words tokenwise block_optimal text_bound.
+Require Import prelude prob rejection recursive loop block words tokenwise block_optimal text_bound texts.
 
 Section Bound.
 Variables (R : realFieldType) (T : finType) (p q : seq T -> T -> R).
 Hypotheses (dp : is_model p) (dq : is_model q).
-
-Lemma word_prob_dist (m : seq T -> T -> R) i c : is_model m -> is_dist (fun x : i.-tuple T => word_prob m c x).
-Proof.
-move=> dm; split=> [x|]; first exact: word_prob_ge0.
-transitivity (\sum_(x : i.-tuple T) E (ar m i c) (fun s => (s == x)%:R)).
-  by apply: eq_bigr => x _; rewrite -ar_law size_tuple.
-rewrite -E_sum -[RHS](E_const 1 (ar_wf i c dm)); apply: (E_outputs (ar_size m i c)) => s si.
-move/eqP: si => si; rewrite (bigD1 (Tuple si)) //= eqxx big1 ?addr0 // => x ne.
-by case: eqP => // e; case/eqP: ne; apply: val_inj; rewrite /= e.
-Qed.
 
 (* 4, for every rule that leaves the target's law and keeps a prefix of the drafts *)
 Theorem length_tv g c (V : seq T -> prog R T (nat * seq T)) :
@@ -22,7 +12,7 @@ Theorem length_tv g c (V : seq T -> prog R T (nat * seq T)) :
   \sum_(i < g) (1 - tv (fun x : i.+1.-tuple T => word_prob p c x) (fun x => word_prob q c x)).
 Proof.
 move=> wV lV; apply: le_trans (length_bound dp dq wV lV) _; apply: ler_sum => i _.
-by rewrite -overlap_tv //; exact: word_prob_dist.
+by rewrite -overlap_tv //; exact: texts_dist.
 Qed.
 
 End Bound.

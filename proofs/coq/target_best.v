@@ -1,6 +1,6 @@
 (* T20: how often the target's own draws keep i drafts of a tree, and that on a tree chosen without draws no rule keeps
    more of them on average. *)
-Require Import prelude prob rejection recursive loop words block_optimal target_only.
+Require Import prelude prob rejection recursive loop words block_optimal target_only texts.
 
 Section Best.
 Variables (R : realFieldType) (T : finType) (p : seq T -> T -> R).
@@ -22,13 +22,7 @@ Qed.
 Lemma level_massS i c : level_mass i.+1 c = \sum_y p c y * ((node (y :: c))%:R * level_mass i (y :: c)).
 Proof.
 pose F (s : seq T) : R := (in_tree c s)%:R * word_prob p c s.
-transitivity (\sum_y \sum_(x : i.-tuple T) F (y :: x)).
-  rewrite pair_big /= /level_mass.
-  rewrite (reindex (fun o : T * i.-tuple T => cons_tuple o.1 o.2)) //=.
-  exists (fun x : i.+1.-tuple T => (thead x, behead_tuple x)) => [[y x] _ | x _] /=.
-    by congr pair; apply: val_inj.
-  by rewrite [RHS]tuple_eta; apply: val_inj.
-apply: eq_bigr => y _; rewrite /level_mass !mulr_sumr; apply: eq_bigr => x _.
+rewrite {1}/level_mass (sum_head i F); apply: eq_bigr => y _; rewrite /level_mass !mulr_sumr; apply: eq_bigr => x _.
 by rewrite /F /=; case: (node _); rewrite ?mul0r ?mulr0 //= mul1r mulrCA.
 Qed.
 
