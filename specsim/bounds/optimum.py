@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from specsim.base.arrays import array_namespace
 from specsim.base.warned import warn
 from specsim.bounds import schemes
 from specsim.bounds.certified import Optimum
-from specsim.bounds.schemes import _subsets
+from specsim.bounds.schemes import _prefix, _subsets
 from specsim.types import Array, Draws
 from specsim.verify.lookup import candidates
 
@@ -67,6 +67,10 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     >>> [float(optimal_acceptance(p, q, num_drafts=2, scheme=s).round(3)) for s in ("iid", "without_replacement")]
     [0.69, 0.793]
     """
+    # Long rows are checked while they are summed; where that raises a doubt, `check.pair` decides, once.
+    if scheme == "iid" and _prefix.checks_rows(p, q):
+        num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
+        return arrays.at_most(_prefix.value(p, q, num_drafts, cache(partial(check.pair, p, q))), 1)
     p, q, count, _ = _validated(p, q, num_drafts, scheme)
     value = _scheme_function(scheme, "value")
     if value is not None:

@@ -82,6 +82,17 @@ def test_a_bin_is_searched_where_its_ends_are_not_the_best() -> None:
     assert found.members(4).tolist() == [True, True, False, False]
 
 
+def test_each_of_the_few_bins_that_may_hold_the_minimum_is_searched() -> None:
+    """p/q = 2t + c (t - s) at draft mass t: it crosses the derivative of t^2 at s, now and then beside an edge."""
+    vocab = 200
+    mass, q = (np.arange(vocab) + 0.5) / vocab, np.full(vocab + 1, 1 / vocab)
+    q[-1] = 0
+    for s in np.linspace(0.7, 0.85, 50):
+        p = np.append(np.maximum(2 * s + 2.7 * (mass - s), 0), 0) * q
+        p[-1] = 1 - p.sum()
+        assert_equals_the_sort(p, q, 2)
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 def test_narrow_rows_are_ordered_as_wide_ones(kind: Any) -> None:
     rng = np.random.default_rng(3)

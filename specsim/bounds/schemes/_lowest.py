@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ LOWEST = 16
 STEPS = 5
 # Relative allowance at the edges of bins: the quotient p/q is off by 2^-53.
 SLACK = 2.0**-50
+# So many bins are looked for one by one.
+FEW = 2
+# A row whose sum is off by at most this much is a law, in whatever order it is summed (TOLERANCE is 1e-6).
+SURELY = 5e-7
 # A bin is sorted only if it may lower the value by more than this.
 GAIN = 1e-14
 
@@ -50,33 +54,51 @@ class Lowest(NamedTuple):
         return out
 
 
-def lowest(p: Array, q: Array, inside: Callable[[Array], Array], most: int) -> Lowest:
+def nothing() -> None:
+    """Do nothing, about rows that were validated before."""
+
+
+def lowest(
+    p: Array, q: Array, inside: Callable[[Array], Array], most: int, validate: Callable[[], Any] = nothing
+) -> Lowest:
     """The least value of one row (V,) of each law.
 
     inside: G, convex with a derivative of at most `most`; so p/q is at most `most` in the best H.
+    validate: called, before any value is used, unless the sums of the bins show that p and q are laws.
     """
-    # Rows cut by top-p or top-k: only tokens that can be drafted.
-    drafted = None
-    if 2 * np.count_nonzero(is_drafted := q > 0) < len(q):
-        drafted = np.flatnonzero(is_drafted)
+    # Rows cut by top-p or top-k, as every 16th token tells: only tokens that can be drafted, which lack a part of p.
+    drafted, sample = None, q[::16] > 0
+    if 2 * np.count_nonzero(sample) < len(sample):
+        validate()
+        drafted = np.flatnonzero(q > 0)
         p, q = p.take(drafted), q.take(drafted)
-    # Mass of each bin, and the values at the ends of bins.
+    # Mass of each bin, and of all bins before each one; rows that are no laws may overflow.
     size = (LOWEST + 1 + most.bit_length() << STEPS) + 1
-    place, p_bin, q_bin = _bins.binned(p, q, LOWEST, STEPS, size)
-    p_end, q_end = (np.concatenate([[0.0], np.cumsum(w[:-1])]) for w in (p_bin, q_bin))
+    place, masses, least_entry = _bins.binned(p, q, LOWEST, STEPS, size)
+    before = np.zeros((2, size + 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.cumsum(masses, axis=1, out=before[:, 1:])
+    if drafted is None and not (least_entry >= 0 and (abs(before[:, -1] - 1) <= SURELY).all()):
+        validate()
+    # The values at the ends of bins.
+    (p_bin, q_bin), (p_end, q_end) = masses[:, :-1], before[:, :-1]
     ends = p_end - inside(q_end)
     stop = int(ends.argmin())
     value = float(ends[stop])
     # The lines of slopes low and high through the ends of a bin cross at the draft mass `along` in it: a lower bound.
     low, high = _edges(size)
-    along = (high * q_bin[:-1] - p_bin[:-1]) / (high - low)
-    along = np.minimum(np.maximum(along, 0), q_bin[:-1])
+    along = (high * q_bin - p_bin) / (high - low)
+    along = np.minimum(np.maximum(along, 0), q_bin)
     bound = p_end[:-1] + low * along - inside(q_end[:-1] + along)
-    searched = np.concatenate([bound < value - GAIN, [False]])
-    if not searched.any():
+    searched = bound < value - GAIN
+    bins = np.flatnonzero(searched)
+    if not len(bins):
         return Lowest(value, drafted, place, stop, np.empty(0, dtype=np.int64))
     # Sort the tokens of bins whose bound is below the value, by p/q.
-    tokens = np.flatnonzero(searched.take(place))
+    if len(bins) > FEW:
+        tokens = np.flatnonzero(np.append(searched, False).take(place))
+    else:
+        tokens = np.concatenate([np.flatnonzero(place == b) for b in bins.tolist()])
     a, b = (w.take(tokens).astype(np.float64, copy=False) for w in (p, q))
     order = np.argsort(a / b, kind="stable")
     tokens, there = tokens.take(order), place.take(tokens.take(order))

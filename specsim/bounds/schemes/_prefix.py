@@ -9,7 +9,9 @@ q(H) fills up in the order of p/q, and -G is concave, so a whole prefix of that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -24,17 +26,20 @@ from specsim.verify.step import optimal
 
 # NumPy rows of more tokens are binned, not sorted.
 LONG = 8192
+# Their rows are summed in float64 without loss.
+FLOATS = (np.float64, np.float32, np.float16)
 
 
-def value(p: Array, q: Array, count: int | Draws) -> Array:
-    """The optimal acceptance (...) of broadcast rows p, q (..., V)."""
+def value(p: Array, q: Array, count: int | Draws, validate: Callable[[], Any] = _lowest.nothing) -> Array:
+    """The optimal acceptance (...) of broadcast rows p, q (..., V); rows that may be no laws call `validate` first."""
     if isinstance(count, int) and count == 1:
+        validate()
         return arrays.overlap(arrays.wide(p), arrays.wide(q))
     if isinstance(count, int) and (host := _as_numpy(p, q)):
         return array_namespace(p).asarray(value(*host, count))
     if is_large(p):
         rows = np.ndindex(*p.shape[:-1])
-        lows = [_best_prefix(p[row], q[row], _count_of_row(count, row)).value for row in rows]
+        lows = [_best_prefix(p[row], q[row], _count_of_row(count, row), validate).value for row in rows]
         return 1 + np.reshape(lows, p.shape[:-1])[()]
     _, p_mass, q_mass = arrays.prefix_scan(p, q)
     return best(p_mass - inside(q_mass, count))
@@ -86,6 +91,13 @@ def certificate_of(order: Array, slack: Array) -> Array:
     return (rank <= last[..., None]) & (arrays.at(slack, last) < 0)[..., None]
 
 
+def checks_rows(p: Any, q: Any) -> bool:
+    """Return whether `value` checks these arguments by itself: long rows of floats, plain NumPy arrays of one shape."""
+    if not (type(p) is type(q) is np.ndarray and p.shape == q.shape and p.ndim and p.shape[-1] > LONG):
+        return False
+    return p.dtype in FLOATS and q.dtype in FLOATS
+
+
 def is_large(p: Array) -> bool:
     """Return whether rows are worked on one by one, in bins of p/q."""
     return isinstance(p, np.ndarray) and not arrays.is_exact(p) and p.shape[-1] > LONG
@@ -118,6 +130,9 @@ def _count_of_row(count: int | Draws, row: tuple[int, ...]) -> int | Draws:
     return Draws(least, extra, count.limit)
 
 
-def _best_prefix(p: Array, q: Array, count: int | Draws) -> _lowest.Lowest:
+def _best_prefix(
+    p: Array, q: Array, count: int | Draws, validate: Callable[[], Any] = _lowest.nothing
+) -> _lowest.Lowest:
     """The best prefix of one long row."""
-    return _lowest.lowest(p, q, partial(inside, count=count), count if isinstance(count, int) else count.limit)
+    most = count if isinstance(count, int) else count.limit
+    return _lowest.lowest(p, q, partial(inside, count=count), most, validate)

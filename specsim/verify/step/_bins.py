@@ -45,21 +45,21 @@ def pooled(p: Array, q: Array, ratio: Array, limit: int, grid: float) -> tuple[A
 def pooled_row(p: Array, q: Array, limit: int, grid: float) -> tuple[Array, Array, Array, Array]:
     """Results of `pooled` for one long NumPy row of float64, computed in pieces."""
     steps, size = _size(limit, grid)
-    place, p_bin, q_bin = binned(p, q, LOWEST, steps, size)
+    place, (p_bin, q_bin), _ = binned(p, q, LOWEST, steps, size)
     mean = np.divide(p_bin, q_bin, out=np.zeros(size), where=q_bin > 0)
     out = mean.take(place)
     return place, np.multiply(q, out, out=out), p_bin, q_bin
 
 
-def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Array, Array, Array]:
-    """Bins of the tokens of one NumPy row, 2^steps an octave, and masses of p and q in each bin.
+def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Array, Array, float]:
+    """Bins of the tokens of one NumPy row, masses of p and q in each bin (2, size), and the least entry, or 0.
 
-    The first bin ends at p/q = 2^-lowest; the last one holds all larger ratios, q = 0 included.
-    Each piece is summed by itself: many equal numbers added one after the other would be off by
-    1e-11.
+    There are 2^steps bins an octave. The first one ends at p/q = 2^-lowest; the last one holds all
+    larger ratios, q = 0 included. Each piece is summed by itself: many equal numbers added one after
+    the other would be off by 1e-11.
     """
-    place = np.empty(len(p), dtype=np.int64)
-    p_bin, q_bin = np.zeros(size), np.zeros(size)
+    place, ratio = np.empty(len(p), dtype=np.int64), np.empty(min(len(p), CHUNK))
+    masses, least = np.zeros((2, size)), 0.0
     shift, before = np.int64(DIGITS - steps), np.int64((BIAS - lowest << steps) - 1)
     # Where q = 0 the ratio is inf or nan: both go to the last bin.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -67,14 +67,13 @@ def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Arra
             a, b = (w[i : i + CHUNK].astype(np.float64, copy=False) for w in (p, q))
             piece = place[i : i + CHUNK]
             # The leading bits are the bin; -0.0 and nan may have a sign, which is cleared.
-            np.bitwise_and((a / b).view(np.int64), UNSIGNED, out=piece)
-            np.right_shift(piece, shift, out=piece)
+            bits = np.divide(a, b, out=ratio[: len(a)]).view(np.int64)
+            np.right_shift(np.bitwise_and(bits, UNSIGNED, out=bits), shift, out=piece)
             np.subtract(piece, before, out=piece)
-            np.maximum(piece, 0, out=piece)
-            np.minimum(piece, size - 1, out=piece)
-            p_bin += np.bincount(piece, a, size)
-            q_bin += np.bincount(piece, b, size)
-    return place, p_bin, q_bin
+            np.minimum(np.maximum(piece, 0, out=piece), size - 1, out=piece)
+            masses += (np.bincount(piece, a, size), np.bincount(piece, b, size))
+            least = min(least, a.min(), b.min())
+    return place, masses, least
 
 
 def _size(limit: int, grid: float) -> tuple[int, int]:
