@@ -8,22 +8,24 @@ with no random number drawn.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from real.decode.loop import keyed
 from real.decode.warp import Warping, probabilities
+from real.papers.lab.pairs import ends, pair_named
 from real.papers.lab.texts import Texts
-from real.papers.lab.writing import pair
 from real.signals import logit_signals
 from specsim.base.arrays import at, pick
 from specsim.control._confidence import INPUTS, Layers, features
 from specsim.types import Array, Signals
 
-# Tokens from one block's start to the next.
-EVERY = 8
+# Blocks that start in each text, and texts that are rolled side by side: their rows of 49,152 tokens are many.
+PLACES, TOGETHER = 16, 16
 # Factors of a network's inputs, so that no signal is much larger than the others.
 SCALES = (*[1.0] * 10, 0.2, 0.1, 1.0)
 # Learning rate, weight decay and blocks a step of a network.
@@ -41,47 +43,67 @@ class Rollouts(NamedTuple):
     group: Array
 
 
-@torch.no_grad()
-def rolled(texts: Texts, gamma: int, temperature: float, seed: int) -> Rollouts:
-    """Blocks of gamma drafts from every eighth place of the texts.
+def rolled(texts: Texts, gamma: int, temperature: float, seed: int, places: int = PLACES) -> Rollouts:
+    """Blocks of gamma drafts from places evenly spaced along each text, the first and the last token among them.
 
     Parameters
     ----------
     texts : Texts
-        Of one length.
+        Of any lengths of at least 1.
     gamma : int
         Drafts of a block.
     temperature : float
         Of both models.
     seed : int
         Of the drafts.
+    places : int
+        Blocks of each text, s.
 
     Returns
     -------
     Rollouts
-        float64.
+        float64. Drafts after one that ends a text are never accepted.
     """
-    # Both models read each prompt but for its last token.
-    both, warping = pair(), Warping(temperature)
-    which = list(range(len(texts.prompts)))
-    caches = [model.cache(len(which)) for model in (both.draft, both.target)]
-    uniforms = [keyed(seed, i) for i in which]
-    for cache in caches:
-        for i, prompt in enumerate(texts.prompts):
-            if prompt[:-1]:
-                cache.forward(torch.tensor([prompt[:-1]]), 0, [i])
+    starts = np.linspace(0, texts.lengths - 1, places, axis=1).astype(np.int64)
+    parts = []
+    for first in range(0, len(starts), TOGETHER):
+        which = slice(first, first + TOGETHER)
+        some = texts._replace(
+            prompts=texts.prompts[which], tokens=texts.tokens[which], part=texts.part[which], group=texts.group[which]
+        )
+        uniforms = [keyed(seed, i) for i in range(first, first + len(some.prompts))]
+        parts.append(_rolled_together(some, starts[which], gamma, temperature, uniforms))
+    signals = Signals(*(np.concatenate(values) for values in zip(*(part.signals for part in parts), strict=True)))
+    return Rollouts(np.concatenate([part.accept for part in parts]), signals, texts.group)
 
-    accept, signals, before = [], [], -1
-    for t in range(0, texts.tokens.shape[1] - gamma, EVERY):
-        # Tokens of the texts that the models have not read yet.
-        lengths = [len(prompt) + t for prompt in texts.prompts]
-        rows = zip(texts.prompts, texts.tokens.tolist(), strict=True)
-        first_unread = -1 if before < 0 else before - t
-        unread = torch.tensor([(prompt + text[:t])[first_unread:] for prompt, text in rows])
+
+@torch.no_grad()
+def _rolled_together(
+    texts: Texts, starts: Array, gamma: int, temperature: float, uniforms: Sequence[Callable[..., Tensor]]
+) -> Rollouts:
+    """The blocks of a few texts, from the place `starts` (n, s) on; uniforms are those of each text."""
+    # Both models read each prompt and its text, but for the last token.
+    both, warping = pair_named(texts.pair), Warping(temperature)
+    which, whole = list(range(len(starts))), [a + b for a, b in zip(texts.prompts, texts.rows, strict=True)]
+    caches = [model.cache(len(which)) for model in (both.draft, both.target)]
+    for cache in caches:
+        for i, text in enumerate(whole):
+            if text[:-1]:
+                cache.forward(torch.tensor([text[:-1]]), 0, [i])
+    end_tokens = torch.tensor(sorted(ends(texts.pair)), dtype=torch.int64)
+
+    # From the last place to the first, so that what stands before a place has always been read.
+    accept, signals = [], []
+    for column in reversed(range(starts.shape[1])):
+        lengths = [len(prompt) + int(n) for prompt, n in zip(texts.prompts, starts[:, column], strict=True)]
+        for cache in caches:
+            for i, length in enumerate(lengths):
+                cache.rollback(i, length - 1)
+        last = torch.tensor([[text[length - 1]] for text, length in zip(whole, lengths, strict=True)])
 
         # The draft goes on for gamma tokens.
         u = torch.stack([draw(n, gamma) for draw, n in zip(uniforms, lengths, strict=True)])
-        drafts, laws, rows_of_logits, new = [], [], [], unread
+        drafts, laws, rows_of_logits, new = [], [], [], last
         for k in range(gamma):
             logits = caches[0].forward(new, 1, which)[:, 0]
             law = probabilities(logits, warping)
@@ -90,21 +112,19 @@ def rolled(texts: Texts, gamma: int, temperature: float, seed: int) -> Rollouts:
             laws.append(law)
             rows_of_logits.append(logits)
 
-        # The target's laws along them give acceptances, the draft's logits the signals.
+        # The target's laws along them give acceptances: none after a draft that ends the text.
         tokens, q = torch.cat(drafts, 1), torch.stack(laws, 1)
-        target_logits = caches[1].forward(torch.cat([unread, tokens[:, :-1]], 1), gamma, which)
-        p = probabilities(target_logits, warping)
-        accept.append((at(p, tokens).double() / at(q, tokens).double()).clamp(max=1).numpy())
+        p = probabilities(caches[1].forward(torch.cat([last, tokens[:, :-1]], 1), gamma, which), warping)
+        is_over = torch.isin(tokens, end_tokens).long().cumsum(1).roll(1, 1) > 0
+        is_over[:, 0] = False
+        kept = (at(p, tokens).double() / at(q, tokens).double()).clamp(max=1)
+        accept.append(kept.masked_fill(is_over, 0.0).numpy())
+
+        # The draft's logits give the signals.
         draft_logits = torch.stack(rows_of_logits, 1)
         signals.append(logit_signals(draft_logits, tokens, np.arange(1, gamma + 1)))
-
-        # Both models forget the drafts.
-        for cache in caches:
-            for i, n in enumerate(lengths):
-                cache.rollback(i, n)
-        before = t
-    stacked = Signals(*(np.stack(parts, 1) for parts in zip(*signals, strict=True)))
-    return Rollouts(np.stack(accept, 1), stacked, texts.group)
+    stacked = Signals(*(np.stack(parts[::-1], 1) for parts in zip(*signals, strict=True)))
+    return Rollouts(np.stack(accept[::-1], 1), stacked, texts.group)
 
 
 def shuffled(part: Rollouts, seed: int) -> Rollouts:

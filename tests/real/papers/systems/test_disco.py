@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +15,10 @@ from real.decode.loop import keyed
 from real.decode.warp import Warping, probabilities
 from real.models.model import full_logits
 from real.papers.lab import rollouts as on
+from real.papers.lab import stopping
 from real.papers.lab.contract import Lab, Record, checked
 from real.papers.lab.texts import texts
+from real.papers.lab.times import recorded
 from real.papers.lab.writing import pair
 from real.papers.systems import disco
 from real.studies.costs import Costs
@@ -42,11 +47,11 @@ def made(count: int = 40, places: int = 6) -> on.Rollouts:
 def test_rolled_blocks_are_the_models() -> None:
     """Signals and acceptances of cached batches are those of whole passes over each text alone."""
     some = texts(1.0).of("validation", 2)
-    some = some._replace(tokens=some.tokens[:, :14])
-    gamma, found = 3, on.rolled(some, 3, 1.0, 5)
+    some = some._replace(tokens=np.where(np.arange(14) < [[14], [9]], some.tokens[:, :14], -1))
+    gamma, found = 3, on.rolled(some, 3, 1.0, 5, places=2)
     assert found.accept.shape == (2, 2, gamma)
     both, u = pair(), keyed(5, 1)
-    for j, t in enumerate((0, on.EVERY)):
+    for j, t in enumerate((0, 8)):
         text = some.prompts[1] + some.tokens[1, :t].tolist()
         coins = u(len(text), gamma)
         for i in range(gamma):
@@ -59,10 +64,33 @@ def test_rolled_blocks_are_the_models() -> None:
             text.append(token)
 
 
+def test_texts_rolled_apart_are_rolled_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = texts(1.0).of("validation", 5)
+    whole = on.rolled(some, 2, 1.0, 5, places=3)
+    monkeypatch.setattr(on, "TOGETHER", 2)
+    apart = on.rolled(some, 2, 1.0, 5, places=3)
+    assert apart.accept == pytest.approx(whole.accept, rel=1e-3)
+    assert apart.signals.own == pytest.approx(whole.signals.own, rel=1e-3)
+
+
+def test_nothing_is_accepted_after_the_end_of_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second token of the vocabulary is taken for an end, so that ends are drafted."""
+    some = texts(1.0).of("validation", 4)
+    ends = frozenset(range(0, pair().target.vocab_size, 2))
+    whole = on.rolled(some, 4, 1.0, 5, places=3)
+    monkeypatch.setattr(on, "ends", lambda name: ends)
+    found = on.rolled(some, 4, 1.0, 5, places=3)
+    over = (found.accept == 0) & (whole.accept > 0)
+    assert over.any()
+    assert not over[..., 0].any()
+    assert (found.accept[~over] == whole.accept[~over]).all()
+    assert (over[..., 1:] >= over[..., :-1]).all()
+
+
 def test_totals_are_expectations_over_coins() -> None:
     part, rng = made(3, 2), np.random.default_rng(1)
     drafts = rng.integers(1, disco.GAMMA + 1, (3, 2))
-    tokens, time = disco.totals(part, drafts, TIMES)
+    tokens, time = stopping.totals(part, drafts, TIMES)
     coins = rng.random((20_000, *part.accept.shape)) < part.accept
     kept = np.minimum(np.cumprod(coins, -1).sum(-1), drafts)
     assert tokens == pytest.approx((1 + kept).mean(0).sum(-1), rel=0.02)
@@ -71,16 +99,18 @@ def test_totals_are_expectations_over_coins() -> None:
 
 def test_the_fastest_setting_is_found_and_gains() -> None:
     part = made()
-    family = [disco.Setting("survival", {"theta": theta}, most) for theta in (0.25, 0.9) for most in (2, 10)]
-    tried = disco.lengths_of(part, family)
-    whole = [disco.lengths(part, setting) for setting in family]
+    family = [stopping.Setting("survival", {"theta": theta}, most) for theta in (0.25, 0.9) for most in (2, 10)]
+    tried = stopping.lengths_of(part, family)
+    whole = [stopping.lengths(part, setting) for setting in family]
     assert all((drafts == alone).all() for (_, drafts), alone in zip(tried, whole, strict=True))
     assert whole[0].max() == 2 < whole[1].max()
-    best = disco.tuned(part, tried, TIMES)
-    static = disco.tuned(part, disco.lengths_of(part, disco._families({False: None, True: None})["static"]), TIMES)
-    speeds = [np.divide(*(w.sum() for w in disco.totals(part, drafts, TIMES))) for _, drafts in tried]
+    best = stopping.tuned(part, tried, TIMES)
+    static = stopping.tuned(
+        part, stopping.lengths_of(part, disco._families({False: None, True: None})["static"]), TIMES
+    )
+    speeds = [np.divide(*(w.sum() for w in stopping.totals(part, drafts, TIMES))) for _, drafts in tried]
     assert best == family[int(np.argmax(speeds))]
-    found, bound = disco.gain(part, best, static, TIMES), disco._bound(part, static, TIMES)
+    found, bound = stopping.gain(part, best, static, TIMES), stopping.bound(part, static, TIMES)
     assert 0 < found.low < found.value < bound.value
 
 
@@ -98,23 +128,26 @@ def test_a_network_learns_what_the_draft_knows() -> None:
 
 
 def test_a_trial_runs_through() -> None:
-    record = checked(disco.run(Lab(0, 0.005, costs={"own": TOLD, "widened": TOLD})), disco.HEADLINE)
+    record = checked(disco.run(Lab(0, 0.005, costs={"own": TOLD})), disco.HEADLINE)
     assert disco.verdict(record) in ("shows", "does not show", "contradicts")
-    for temperature in (1.0, 0.6):
-        for name in (disco.PRODUCT, disco.EACH, "clairvoyant (a bound)"):
+    for temperature in (0.0, 1.0):
+        for name in (disco.PRODUCT, "clairvoyant (a bound)"):
             assert disco.gained(name, temperature) in record.measured
     assert record.measured[disco.gained("clairvoyant (a bound)", 1.0)].low > 0
-    assert disco.DECODED in record.measured
+    assert {disco.OVER_HEURISTIC, disco.NOTHING, disco.DECODED} <= set(record.measured)
+
+
+def test_recorded_times_are_those_of_the_records() -> None:
+    results = Path(disco.__file__).parents[2] / "results"
+    for temperature, name in ((1.0, "smollm2"), (0.0, "smollm2-greedy")):
+        record = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
+        assert asdict(recorded(temperature)) == record["costs"]
 
 
 def told(**changed: tuple[float, float]) -> Record:
     """A record that shows, with some intervals changed."""
-    names = {
-        "hot": disco.gained(disco.PRODUCT, 1.0),
-        "cold": disco.gained(disco.PRODUCT, 0.6),
-        "nothing": disco.NOTHING,
-    }
-    spans = {"hot": (0.01, 0.05), "cold": (0.02, 0.06), "nothing": (-0.01, 0.01)} | changed
+    names = {"static": disco.HEADLINE, "heuristic": disco.OVER_HEURISTIC, "nothing": disco.NOTHING}
+    spans = {"static": (0.01, 0.05), "heuristic": (0.02, 0.06), "nothing": (-0.01, 0.01)} | changed
     measured = {names[key]: Estimate(sum(span) / 2, *span) for key, span in spans.items()}
     return Record({}, measured, {})
 
@@ -123,9 +156,10 @@ def told(**changed: tuple[float, float]) -> Record:
     ("changed", "verdict"),
     [
         ({}, "shows"),
-        ({"hot": (-0.01, 0.03)}, "does not show"),
-        ({"cold": (-0.01, 0.03)}, "does not show"),
-        ({"cold": (-0.03, -0.01)}, "contradicts"),
+        ({"static": (-0.01, 0.03)}, "does not show"),
+        ({"heuristic": (-0.01, 0.03)}, "does not show"),
+        ({"heuristic": (-0.03, -0.01)}, "contradicts"),
+        ({"static": (-0.03, -0.01)}, "contradicts"),
         ({"nothing": (0.01, 0.02)}, "does not show"),
     ],
 )
@@ -136,9 +170,9 @@ def test_each_part_of_the_test_turns_the_verdict(changed: Any, verdict: str) -> 
 def test_signals_keep_their_places() -> None:
     """Blocks of a text stand side by side, as controllers that learn meet them."""
     part = made(4, 3)
-    setting = disco.Setting("heuristic", {"first": 4}, disco.GAMMA)
-    found = disco.lengths(part, setting)
-    kept = disco._kept(part)
+    setting = stopping.Setting("heuristic", {"first": 4}, disco.GAMMA)
+    found = stopping.lengths(part, setting)
+    kept = stopping.kept_of(part)
     for text in range(4):
         length = 4
         for place in range(3):
