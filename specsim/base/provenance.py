@@ -26,7 +26,7 @@ def provenance(packages: Sequence[str] = PACKAGES, **settings: Any) -> dict[str,
     """
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()},
+        "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.system()},
         "versions": {"python": platform.python_version(), "specsim-llm": specsim.__version__}
         | {name: _version(name) for name in packages},
         **settings,
@@ -46,7 +46,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the name of the processor, as Linux tells it; elsewhere what Python knows."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

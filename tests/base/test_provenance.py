@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import timing
 from typer.testing import CliRunner
 
 import specsim
@@ -28,6 +31,13 @@ def test_a_provenance_has_date_machine_versions_and_settings() -> None:
     assert made["versions"]["specsim-llm"] == specsim.__version__
     assert made["versions"]["no-such-package"] == "not installed"
     assert made["seed"] == 3
+
+
+def test_benchmarks_name_the_processor_as_records_do() -> None:
+    """`platform.processor()` is x86_64, which says nothing about times."""
+    scripts = sorted((Path(__file__).parents[1] / "bench").glob("*.py"))
+    assert [path.name for path in scripts if re.search(r"platform\.(processor|machine)\(", path.read_text())] == []
+    assert timing.machine().startswith(f"{provenance()['machine']['processor']}, numpy {np.__version__}, one thread")
 
 
 @pytest.mark.parametrize(

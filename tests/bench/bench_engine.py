@@ -11,7 +11,6 @@ import os
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import json
-import platform
 import time
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -28,6 +27,7 @@ from real.decode.warp import Warping
 from real.models.loading import load_hf, load_tokenizer
 from real.models.model import LanguageModel, from_hf
 from real.studies.calibrate import copy_bandwidth, read_bandwidth
+from specsim.base.provenance import processor
 
 TINY = Path(real.__file__).parent / "tiny"
 COLUMNS = "{:<21}{:>6}{:>24}{:>24}{:>19}{:>17}{:>16}"
@@ -189,7 +189,7 @@ def main(
     tokenizer, texts = load_tokenizer(TINY / "target"), json.loads((TINY / "prompts.json").read_text())["prompts"]
     prompts = [list(tokenizer(text)["input_ids"]) for text in texts[:count]]
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    print(f"{platform.processor() or platform.machine()}, {versions}, one thread")
+    print(f"{processor()}, {versions}, one thread")
     print(f"{len(prompts)} prompts, {max_tokens} new tokens each, {repeats} repeats: median [quartiles] of repeats")
     print("Times are of whole texts, reading the prompt included (ours reads it in a call of its own, not counted in")
     print("tok/call: new tokens per target call, ± standard error of the draws).")

@@ -14,7 +14,6 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 import json
-import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ import typer
 from bench_simulate import by_rows
 
 from specsim import Automaton
+from specsim.base.provenance import processor
 from specsim.simulation.blocks import ready
 from specsim.simulation.decode_loop import loop
 from specsim.simulation.rounds import Rounds, on_jax, on_numpy
@@ -143,7 +143,7 @@ def main(record: Annotated[bool, typer.Option(help="Write growth.json and growth
     found = measured()
     print(json.dumps(slopes(found), indent=1))
     if record:
-        what = {"machine": platform.machine(), "numpy": np.__version__, "cores": CORES, "slopes": slopes(found)}
+        what = {"machine": processor(), "numpy": np.__version__, "cores": CORES, "slopes": slopes(found)}
         (HERE / "growth.json").write_text(json.dumps({**what, "microseconds": found}, indent=1) + "\n")
         draw(found, HERE / "growth.png")
 

@@ -28,6 +28,7 @@ from typing import Annotated, Any
 import typer
 
 from specsim import request_times, roofline, service_costs, simulate_requests, stable_rate
+from specsim.base.provenance import processor
 from specsim.speed.load.events import drawn, serve
 from specsim.speed.load.service import Service
 from specsim.speed.prediction import Estimate
@@ -219,6 +220,7 @@ def main(
     rows = [point(*one) for one in grid()]
     record = {
         "command": "python tests/bench/bench_load.py",
+        "machine": processor(),
         "python": platform.python_version(),
         "pair": PAIR,
         "overhead_s": OVERHEAD_S,

@@ -33,6 +33,7 @@ import numpy as np
 import typer
 
 from specsim import Automaton, markov, simulate
+from specsim.base.provenance import processor
 from specsim.discover import Rule
 from specsim.simulation import shards
 from specsim.simulation.shards import CORES
@@ -147,7 +148,7 @@ def main(
     record: Annotated[bool, typer.Option(help="Write simulate.txt.")] = False,
 ) -> None:
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "jax"))
-    parts = [f"{platform.machine()}, Python {platform.python_version()}, {versions}, {CORES} cores, median of {ROUNDS}"]
+    parts = [f"{processor()}, Python {platform.python_version()}, {versions}, {CORES} cores, median of {ROUNDS}"]
     parts += [measure(vocab) for vocab in (64, 1024)]
     print("\n\n".join(parts))
     if record:

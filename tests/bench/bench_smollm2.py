@@ -26,6 +26,7 @@ from real.named import drafter_named
 from real.pair import Pair
 from real.prompts import shipped_prompts
 from real.prompts.chat_template import chat_ids
+from specsim.base.provenance import processor
 
 COLUMNS = "{:<42}{:>4}{:>24}{:>14}{:>24}"
 HEADER = COLUMNS.format("what", "T", "ms/token", "tokens/call", "as fast as its plain")
@@ -158,7 +159,7 @@ def main(
     models = Models(model, pair)
     prompts = [chat_ids(pair.tokenizer, prompt.text) for prompt in shipped_prompts("chat", "test")[:count]]
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    print(f"SmolLM2-135M-Instruct, {dtype}, {versions}, threads: {threads}")
+    print(f"SmolLM2-135M-Instruct, {dtype}, {processor()}, {versions}, threads: {threads}")
     print(f"{count} chat prompts, {max_tokens} new tokens each, {repeats} repeats: median [quartiles] of repeats.")
     print("Times are of whole texts, reading the prompt included.")
     print("", HEADER, "-" * len(HEADER), sep="\n")

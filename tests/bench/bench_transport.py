@@ -15,7 +15,6 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 import json
 import math
 import multiprocessing
-import platform
 import resource
 import statistics
 import time
@@ -30,6 +29,7 @@ import numpy as np
 import typer
 
 from specsim import acceptance_rate, optimal_acceptance, optimal_coupling
+from specsim.base.provenance import processor
 from specsim.bounds import transport
 from specsim.verify.step import optimal
 
@@ -258,7 +258,7 @@ def main(
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "cvxpy", "highspy", "clarabel", "POT", "torch")
     )
-    machine = f"{platform.processor() or platform.machine()}, {packages}, one thread"
+    machine = f"{processor()}, {packages}, one thread"
     print(machine, flush=True)
     series = largest(budget, memory << 30)
     rates = rows_per_second()

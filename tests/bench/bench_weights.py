@@ -13,7 +13,6 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
-import platform
 import statistics
 import time
 from pathlib import Path
@@ -33,6 +32,7 @@ from real.models.model import full_logits
 from real.options import read_prompts
 from real.pair import Pair
 from real.studies.calibrate import again
+from specsim.base.provenance import processor
 
 TINY = Path(real.__file__).parent / "tiny"
 KINDS = ("float32", "int8", "int4")
@@ -147,7 +147,7 @@ def main(
     parts = {kind: part(kind, widen, prompts, tokens, gamma, laws) for kind in KINDS}
     times = timed(parts, gamma, rounds)
     name = f"Bundled target at the cost of {widen} M parameters (cost emulation)" if widen else "Bundled pair"
-    print(f"{platform.processor() or platform.machine()}, torch {torch.__version__}, one thread, CPU time")
+    print(f"{processor()}, torch {torch.__version__}, one thread, CPU time")
     print(f"{name}; activations in float32, products of int8 and int4 in bfloat16; median of {rounds} rounds in turn.")
     print("Lossless with respect to each target as it is rounded. gain: tau over the cycle in plain steps of the same")
     print(

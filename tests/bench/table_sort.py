@@ -16,7 +16,6 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from timing import DRAFTS, KINDS, ROUNDS, SIZES, laws, machine, medians  # isort: skip (sets the number of threads)
@@ -54,13 +53,6 @@ def found() -> str:
     """Vector instructions that NumPy has chosen its sorts by."""
     kinds = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # type: ignore[call-arg,index]
     return " ".join(kinds) or "none"
-
-
-def processor() -> str:
-    """Its name, where Linux tells it."""
-    told = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
-    names = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
-    return f"{names[0] if names else 'processor not named'}, {os.cpu_count()} cores shared with other programs"
 
 
 def calls(p: Array, q: Array, k: int) -> list[Callable[[], Any]]:
@@ -156,7 +148,8 @@ def batch(name: str, p: Array, q: Array, k: int, rounds: int, loop: bool = True)
 def main() -> None:
     print(f"{machine()}, processor time\nvector instructions that NumPy found to sort with: {found()}")
     if PLAIN not in os.environ:
-        print("python tests/bench/table_sort.py > tests/bench/sort.txt; " + processor())
+        cores = f"{os.cpu_count()} cores shared with other programs"
+        print(f"python tests/bench/table_sort.py > tests/bench/sort.txt; {cores}")
         print(BEFORE + "\n")
     rows()
     if PLAIN in os.environ:

@@ -9,13 +9,14 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from specsim.base.provenance import processor
 
 Array = Any
 SIZES, DRAFTS, ROUNDS = (32_000, 152_000), (2, 8), 25
@@ -49,4 +50,4 @@ def laws(kind: str, vocab: int) -> tuple[Array, Array]:
 
 def machine() -> str:
     """First line of a report."""
-    return f"{platform.processor() or platform.machine()}, numpy {np.__version__}, one thread, median of {ROUNDS}"
+    return f"{processor()}, numpy {np.__version__}, one thread, median of {ROUNDS}"
