@@ -2,7 +2,7 @@
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Require Import prob rejection spechub recursive acceptance coupling duality iid optimal winner labels span moves spans reached refused loop block words tokenwise survival traversal tree controller policy target_best stops dsi kseq_rho ratios dominance block_optimal text_bound greedy_block highest paths_bound flow_rule renewal kseq lifted robust price neighbours replaced prefix target_only wellformed rationals forced frontier accepts_more.
-Require Import texts one_pass one_place one_pass_ceiling.
+Require Import texts lossy_optimum frontier_met one_pass one_place one_pass_ceiling.
 Require budget.
 Set Printing Width 100.
 Check E_const.
@@ -207,6 +207,15 @@ Check ceiling_bound.
 Check ceiling_half.
 Check ceiling_two.
 Check ceiling_two_met.
+Check lossy_tv_bound.
+Check lossy_tv_met.
+Check cap_level.
+Check floor_level.
+Check clip_levels.
+Check frontier_met.
+Check certificate.
+Check certificate_tight.
+Check lenience_no_closer.
 Check Qc_realFieldType.
 (* one term that needs them all: what it assumes is what any of them does *)
 Definition headlines := (
@@ -239,7 +248,9 @@ Definition headlines := (
   @budget.budget_best, @budget.falling_priced, @budget.rising_loses, @budget.stops_stay, @budget.stop_best, @nearest, @nearest_tv, @nearest_square, @frontier_bound, @clipped_emitted, @clipped_accepted,
   @naive_below_recursive, @recursive_below_kseq, @two_without_replacement,
   @token_keeps, @token_drafts, @block_keeps, @block_drafts, @dearest_best, @dearest_exists, @place_best,
-  @ceiling_bound, @ceiling_half, @ceiling_two, @ceiling_two_met, @Qc_realFieldType).
+  @ceiling_bound, @ceiling_half, @ceiling_two, @ceiling_two_met,
+  @lossy_tv_bound, @lossy_tv_met, @cap_level, @floor_level, @clip_levels, @frontier_met, @certificate,
+  @certificate_tight, @lenience_no_closer, @Qc_realFieldType).
 Print Assumptions headlines.
 Print is_dist.
 Print overlap.
@@ -402,3 +413,4 @@ Print takes_dearest.
 Print one_pass.
 Print overlap_at.
 Print keeps_to.
+Print left_of.
