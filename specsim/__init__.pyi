@@ -4,6 +4,7 @@ from specsim.base.uniforms import keyed_uniforms
 from specsim.bounds.curves import acceptance_curves
 from specsim.bounds.frontier import lossy_optimum, nearest_output
 from specsim.bounds.one_pass import OnePassBound, OnePassCeiling, one_pass_bound, one_pass_ceiling
+from specsim.bounds.one_pass_enclosure import OnePassEnclosure, one_pass_enclosure
 from specsim.bounds.optimum import optimal_acceptance, optimum
 from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
@@ -139,6 +140,7 @@ __all__ = [
     "ModelShape",
     "OnePassBound",
     "OnePassCeiling",
+    "OnePassEnclosure",
     "PassTimes",
     "Prediction",
     "RecordComparison",
@@ -224,6 +226,7 @@ __all__ = [
     "one_pass_bound",
     "one_pass_ceiling",
     "one_pass_draft",
+    "one_pass_enclosure",
     "one_pass_tokens",
     "operations_factor",
     "optimal_acceptance",

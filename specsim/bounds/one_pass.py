@@ -80,8 +80,9 @@ def one_pass_ceiling(target: Model, *, gamma: int, prefix: tuple[int, ...] = ())
     .. math:: \max_{q_1, \dots, q_\gamma} \; 1 + \sum_{i=1}^{\gamma} \sum_{x} \prod_{j \le i}
               \min(p_j(x_j \mid x_{<j}), q_j(x_j))
 
-    Exact for small models, by the finitely many laws of which one is best at each place (T60). The target's own
-    marginals, to which cross-entropy trains, are not always among the best.
+    Under tokenwise verification, exact for small models, by the finitely many laws of which one is best at each place
+    (T60). The target's own marginals, to which cross-entropy trains, are not always among the best. Of more than two
+    drafts block verification can keep more: `one_pass_enclosure` has its ceiling.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def one_pass_ceiling(target: Model, *, gamma: int, prefix: tuple[int, ...] = ())
     8/3 1 0
     """
     gamma = check.integer(gamma, "gamma", 1, limits.MAX_SUMMED)
-    levels = _levels(target, gamma, check.text(prefix, "prefix"))
+    levels = levels_of(target, gamma, check.text(prefix, "prefix"))
     best_rows = [best_law(level.rows, level.masses) for level in levels]
     places = np.array([kept(level.rows, level.masses, q) for level, q in zip(levels, best_rows, strict=True)])
     tau, rows = _search(levels)
@@ -200,7 +201,7 @@ def kept(rows: Array, weights: Array, q: Array) -> Any:
     return (weights * np.minimum(rows, q).sum(axis=-1)).sum()
 
 
-class _Level(NamedTuple):
+class Level(NamedTuple):
     """The texts of one length: the target's laws after them (n, V), their probabilities (n,), and whom they follow.
 
     parents (n,): the place of each text without its last token, in the level before; last (n,): that token.
@@ -212,9 +213,9 @@ class _Level(NamedTuple):
     last: Array
 
 
-def _levels(target: Model, gamma: int, prefix: tuple[int, ...]) -> list[_Level]:
+def levels_of(target: Model, gamma: int, prefix: tuple[int, ...]) -> list[Level]:
     """Return the target's texts of 0, ..., gamma - 1 tokens with their laws."""
-    levels: list[_Level] = []
+    levels: list[Level] = []
     law = checked_target(target)
     place: dict[tuple[int, ...], int] = {}
     for texts in reached(law, gamma, prefix):
@@ -222,12 +223,12 @@ def _levels(target: Model, gamma: int, prefix: tuple[int, ...]) -> list[_Level]:
         parents = np.array([place.get(text[:-1], 0) for text in texts], dtype=np.int64)
         last = np.array([text[-1] if text else 0 for text in texts], dtype=np.int64)
         masses = np.array([mass + 0 * rows[0, 0] for mass in texts.values()])
-        levels.append(_Level(rows, masses, parents, last))
+        levels.append(Level(rows, masses, parents, last))
         place = {text: i for i, text in enumerate(texts)}
     return levels
 
 
-def _search(levels: list[_Level]) -> tuple[Any, list[Array]]:
+def _search(levels: list[Level]) -> tuple[Any, list[Array]]:
     """Return the largest expected number of kept drafts, tokenwise, and marginals that attain it."""
     # The first law is the target's own; the last is found at once.
     _require_work(len(levels), [_count(level.rows) for level in levels[1:-1]], len(levels[-1].masses))
@@ -280,7 +281,7 @@ def _require_work(gamma: int, counts: list[int], texts: int) -> None:
         tried = " x ".join(map(str, counts))
         raise ValueError(
             f"gamma is {gamma}: {tried} laws on {texts} texts are too many to try (more than {MAX_WORK} in all); use a "
-            "smaller vocabulary or gamma, or one_pass_bound on sampled rows"
+            "smaller vocabulary or gamma, one_pass_enclosure with rule 'tokenwise', or one_pass_bound on sampled rows"
         )
 
 

@@ -17,11 +17,12 @@ from specsim.types import Array
 PARTS = 6
 
 
-def test_the_best_law_of_one_place_beats_a_grid() -> None:
+@pytest.mark.parametrize("tables", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_best_law_of_one_place_beats_a_grid(tables: int) -> None:
     rng = np.random.default_rng(0)
     for vocab in (2, 3):
         grid = rational_laws(vocab, PARTS)
-        for _ in range(30):
+        for _ in range(tables):
             rows = np.array([rational_table(rng, vocab, 0)[()] for _ in range(3)])
             weights = np.array([F(int(w), 7) for w in rng.integers(0, 5, 3)])
             best = best_law(rows, weights)
@@ -67,9 +68,10 @@ def test_a_grid_of_all_three_laws_stays_below_and_comes_near() -> None:
     assert best.tau - F(1, 5) < most <= best.tau
 
 
-def test_with_two_drafts_no_rule_exceeds_the_ceiling() -> None:
+@pytest.mark.parametrize("tables", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_with_two_drafts_no_rule_exceeds_the_ceiling(tables: int) -> None:
     rng = np.random.default_rng(3)
-    for _ in range(30):
+    for _ in range(tables):
         best = one_pass_ceiling(rational_table(rng, 2, 2).__getitem__, gamma=2)
         assert best.any_rule == best.tau
 

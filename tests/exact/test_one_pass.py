@@ -82,10 +82,16 @@ def test_order_0_gives_the_marginals() -> None:
         assert [draft((0,) * i).tolist() for i in range(gamma)] == marginals(target, gamma).tolist()
 
 
-def test_every_order_after_a_prefix_is_the_law_given_the_last_drafts() -> None:
-    target = rational_table(np.random.default_rng(2), 2, 4)
-    prefix = (1,)
-    after = {text[1:]: law for text, law in target.items() if text[:1] == prefix}
+@pytest.mark.parametrize("tables", [2, pytest.param(1000, marks=pytest.mark.slow)])
+def test_every_order_after_a_prefix_is_the_law_given_the_last_drafts(tables: int) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(tables):
+        _check_orders(rational_table(rng, 2, 4), (1,))
+
+
+def _check_orders(target: chain.Table, prefix: Text) -> None:
+    """Compare each order's draft with the conditional law, summed over the texts of a table."""
+    after = {text[len(prefix) :]: law for text, law in target.items() if text[: len(prefix)] == prefix}
     texts = chain.target_law(after, 3)
     for order in (0, 1, 2):
         draft = one_pass_draft(target.__getitem__, gamma=3, order=order, prefix=prefix)
@@ -100,9 +106,10 @@ def test_every_order_after_a_prefix_is_the_law_given_the_last_drafts() -> None:
                 assert draft((*prefix, *text)).tolist() == [mass / total for (mass,) in fits]
 
 
-def test_the_whole_past_is_the_target_and_keeps_everything() -> None:
+@pytest.mark.parametrize("tables", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_whole_past_is_the_target_and_keeps_everything(tables: int) -> None:
     rng = np.random.default_rng(3)
-    for _ in range(20):
+    for _ in range(tables):
         target = rational_table(rng, 2, 3).__getitem__
         assert expected_tokens(target, one_pass_draft(target, gamma=3, order=2), gamma=3) == 4
 
@@ -114,9 +121,10 @@ def test_drafts_that_the_target_never_writes_fall_back_to_what_it_does_write() -
     assert one_pass_draft(certain.__getitem__, gamma=2, order=1)((1,)).tolist() == COIN.tolist()
 
 
-def test_block_verification_recovers_nothing_of_two_drafts_from_exact_marginals() -> None:
+@pytest.mark.parametrize("tables", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_block_verification_recovers_nothing_of_two_drafts_from_exact_marginals(tables: int) -> None:
     rng, gains = np.random.default_rng(4), 0
-    for _ in range(20):
+    for _ in range(tables):
         target = rational_table(rng, 2, 3).__getitem__
         draft = one_pass_draft(target, gamma=3)
         two, three = (
@@ -128,7 +136,7 @@ def test_block_verification_recovers_nothing_of_two_drafts_from_exact_marginals(
     assert gains
 
 
-@pytest.mark.parametrize("tables", [30, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tables", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_when_block_verification_recovers_some_of_the_loss(tables: int) -> None:
     """Just where a ratio above 1 follows, in a block that can be drafted, one below 1 without a 0 between."""
     rng, seen = np.random.default_rng(5), set()
@@ -152,9 +160,11 @@ def test_when_block_verification_recovers_some_of_the_loss(tables: int) -> None:
     assert seen == {True, False}
 
 
-def test_a_target_that_looks_back_one_token_has_a_closed_form() -> None:
+@pytest.mark.parametrize("tables", [4, pytest.param(1000, marks=pytest.mark.slow)])
+def test_a_target_that_looks_back_one_token_has_a_closed_form(tables: int) -> None:
     rng = np.random.default_rng(6)
-    for vocab in (2, 3):
+    for number in range(tables):
+        vocab = 2 + number % 2
         first, *steps = (rational_table(rng, vocab, 0)[()] for _ in range(1 + 2 * vocab))
         rows = np.array([rational_table(rng, vocab, 0)[()] for _ in range(3)])
         both = np.array(steps).reshape(2, vocab, vocab)

@@ -23,6 +23,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "draft_budget": {"gains": [0.9, 0.5], "times": [1.0, 1.1, 1.2]},
         "one_pass_bound": {"rows": [[coin, biased], [coin, coin]]},
         "one_pass_ceiling": {"target": law_of_coin, "gamma": 2},
+        "one_pass_enclosure": {"target": law_of_coin, "gamma": 2, "rule": "block", "within": 0.1},
         "one_pass_draft": {"target": law_of_coin, "gamma": 2, "order": 1},
         "one_pass_tokens": {"first": coin, "steps": [biased, coin], "rows": [coin, biased]},
         "read_confidences": {"path": str(Path(__file__).with_name("confidences.jsonl"))},

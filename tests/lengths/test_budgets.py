@@ -35,9 +35,10 @@ def random_times(rng: np.random.Generator, count: int) -> Any:
     return np.array([F(4)] + [F(4 + int(x), 1) for x in np.cumsum(rng.integers(0, 3, count))])
 
 
-def test_no_choice_of_lengths_is_faster() -> None:
+@pytest.mark.parametrize("tables", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_no_choice_of_lengths_is_faster(tables: int) -> None:
     rng = np.random.default_rng(0)
-    for number in range(60):
+    for number in range(tables):
         requests, gamma = ((2, 3), (3, 2), (1, 4))[number % 3]
         survival, times = survivals(rng, requests, gamma), random_times(rng, requests * gamma)
         every, found = speeds(survival, times), batch_budget(survival, times)
@@ -52,9 +53,10 @@ def test_a_survival_that_rises_is_refused_and_the_largest_are_then_no_choice() -
         batch_budget([[F(1, 2), F(0)], [F(1, 10), F(1)]], FLAT)
 
 
-def test_where_times_are_convex_the_first_loss_is_the_end() -> None:
+@pytest.mark.parametrize("tables", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_where_times_are_convex_the_first_loss_is_the_end(tables: int) -> None:
     rng = np.random.default_rng(1)
-    for _ in range(200):
+    for _ in range(tables):
         gains = np.array(sorted([F(int(x), 12) for x in rng.integers(0, 13, 6)], reverse=True))
         steps = np.cumsum(rng.integers(0, 3, 6))
         times = np.array([F(3), *(F(3) + F(int(x), 2) for x in np.cumsum(steps))])
@@ -78,9 +80,10 @@ def test_a_tree_of_marginals_and_its_best_number_of_nodes() -> None:
     assert found.stopped == found.drafts
 
 
-def test_the_loss_is_that_of_the_chosen_lengths() -> None:
+@pytest.mark.parametrize("tables", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_loss_is_that_of_the_chosen_lengths(tables: int) -> None:
     rng = np.random.default_rng(2)
-    for _ in range(60):
+    for _ in range(tables):
         true, stated, times = survivals(rng, 2, 2), survivals(rng, 2, 2), random_times(rng, 4)
         every, cost = speeds(true, times), budget_loss(stated, true, times)
         chosen = tuple(cost.chosen.lengths)
@@ -90,9 +93,10 @@ def test_the_loss_is_that_of_the_chosen_lengths() -> None:
         assert cost.loss == 1 - every[chosen] / max(every.values())
 
 
-def test_the_loss_at_a_fixed_budget_is_at_most_the_errors_where_choices_differ() -> None:
+@pytest.mark.parametrize("tables", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_loss_at_a_fixed_budget_is_at_most_the_errors_where_choices_differ(tables: int) -> None:
     rng = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(tables):
         true, stated = survivals(rng, 2, 3), survivals(rng, 2, 3)
         for budget in range(1, 6):
             # So many drafts, no more and no fewer: all others take for ever.

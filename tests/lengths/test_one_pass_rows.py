@@ -37,9 +37,10 @@ def calls(target: chain.Table, drafts: dict[Text, Any], prefix: Text = ()) -> F:
     return 1 + sum(mass * calls(target, drafts, prefix + block) for block, mass in law.items())
 
 
-def test_the_mean_over_texts_is_the_number_of_calls_of_the_decoder() -> None:
+@pytest.mark.parametrize("tables", [3, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_mean_over_texts_is_the_number_of_calls_of_the_decoder(tables: int) -> None:
     rng = np.random.default_rng(0)
-    for _ in range(3):
+    for _ in range(tables):
         target, drafts = rational_table(rng, 2, LENGTH), drafts_of(rng)
         mean = F(0)
         for text, mass in chain.target_law(target, LENGTH).items():
