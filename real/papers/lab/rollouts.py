@@ -17,6 +17,7 @@ from torch import Tensor
 
 from real.decode.loop import keyed
 from real.decode.warp import Warping, probabilities
+from real.models.model import LanguageModel
 from real.papers.lab.pairs import ends, pair_named
 from real.papers.lab.texts import Texts
 from real.signals import logit_signals
@@ -43,7 +44,14 @@ class Rollouts(NamedTuple):
     group: Array
 
 
-def rolled(texts: Texts, gamma: int, temperature: float, seed: int, places: int = PLACES) -> Rollouts:
+def rolled(
+    texts: Texts,
+    gamma: int,
+    temperature: float,
+    seed: int,
+    places: int = PLACES,
+    draft: LanguageModel | None = None,
+) -> Rollouts:
     """Blocks of gamma drafts from places evenly spaced along each text, the first and the last token among them.
 
     Parameters
@@ -58,12 +66,15 @@ def rolled(texts: Texts, gamma: int, temperature: float, seed: int, places: int 
         Of the drafts.
     places : int
         Blocks of each text, s.
+    draft : LanguageModel, optional
+        What drafts; the draft model of the pair by default.
 
     Returns
     -------
     Rollouts
         float64. Drafts after one that ends a text are never accepted.
     """
+    models = (draft or pair_named(texts.pair).draft, pair_named(texts.pair).target)
     starts = np.linspace(0, texts.lengths - 1, places, axis=1).astype(np.int64)
     parts = []
     for first in range(0, len(starts), TOGETHER):
@@ -72,20 +83,25 @@ def rolled(texts: Texts, gamma: int, temperature: float, seed: int, places: int 
             prompts=texts.prompts[which], tokens=texts.tokens[which], part=texts.part[which], group=texts.group[which]
         )
         uniforms = [keyed(seed, i) for i in range(first, first + len(some.prompts))]
-        parts.append(_rolled_together(some, starts[which], gamma, temperature, uniforms))
+        parts.append(_rolled_together(some, models, starts[which], gamma, temperature, uniforms))
     signals = Signals(*(np.concatenate(values) for values in zip(*(part.signals for part in parts), strict=True)))
     return Rollouts(np.concatenate([part.accept for part in parts]), signals, texts.group)
 
 
 @torch.no_grad()
 def _rolled_together(
-    texts: Texts, starts: Array, gamma: int, temperature: float, uniforms: Sequence[Callable[..., Tensor]]
+    texts: Texts,
+    models: tuple[LanguageModel, LanguageModel],
+    starts: Array,
+    gamma: int,
+    temperature: float,
+    uniforms: Sequence[Callable[..., Tensor]],
 ) -> Rollouts:
-    """The blocks of a few texts, from the place `starts` (n, s) on; uniforms are those of each text."""
+    """The blocks of a few texts by a draft and a target, from the places `starts` (n, s); uniforms are each text's."""
     # Both models read each prompt and its text, but for the last token.
-    both, warping = pair_named(texts.pair), Warping(temperature)
+    warping = Warping(temperature)
     which, whole = list(range(len(starts))), [a + b for a, b in zip(texts.prompts, texts.rows, strict=True)]
-    caches = [model.cache(len(which)) for model in (both.draft, both.target)]
+    caches = [model.cache(len(which)) for model in models]
     for cache in caches:
         for i, text in enumerate(whole):
             if text[:-1]:
