@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -15,7 +16,7 @@ from specsim.base.unknown import unknown
 FILE = Path(__file__).parent / "systems.toml"
 NAMED = re.compile(r"\{([^{}|]+)(?:\|([^{}]+))?\}")
 TEMPERATURE = re.compile(r"\bT = (\d+(?:\.\d+)?)")
-Outcome = Literal["shows", "does not show", "contradicts", "not tested", "not recorded"]
+Outcome = Literal["shows", "does not show", "contradicts", "cannot tell", "not tested", "not recorded"]
 
 
 class Clause(NamedTuple):
@@ -48,7 +49,28 @@ def _clause(one: dict[str, Any], record: Record | None) -> Clause:
     names = [match[1] for match in NAMED.finditer(one["ours"])]
     how = one.get("how", part_of(record, names[0]) if names else "")
     verdict = verdict_on(one["tests"], record) if "tests" in one else "not tested"
-    return Clause(one["says"], one["paper"], fill(one["ours"], record), how, temperature, verdict, decides)
+    ours = fill(one["ours"], record)
+    if verdict == "does not show":
+        effect, words = visible(one, record)
+        verdict = "cannot tell" if effect > one.get("effect", math.inf) else verdict
+        ours += words
+    return Clause(one["says"], one["paper"], ours, how, temperature, verdict, decides)
+
+
+def visible(one: dict[str, Any], record: Record) -> tuple[float, str]:
+    """Return the smallest effect that a statement which does not show could have seen, and words on it.
+
+    It is half the interval of the first number that does not lie where it should. A statement may name the paper's
+    `effect` in the same unit: if that is smaller, nothing can be told.
+    """
+    for name, sign, *bound in one["tests"]:
+        found = number(record, name)
+        half = float(f"{(found.high - found.low) / 2:.2g}")
+        if half > 0 and _outcome(found, sign, *_bound(bound, record)) == "does not show":
+            form = next((match[2] or "" for match in NAMED.finditer(one["ours"]) if match[1] == name), "").lstrip("+")
+            words = _formatted(Estimate(half, half, half), {"1+x": "%", "gain%": "%"}.get(form, form))
+            return half, f"; an effect of {words} would show"
+    return 0.0, ""
 
 
 def temperatures(ours: str) -> str:

@@ -134,6 +134,21 @@ def test_a_statement_is_judged_by_its_whole_interval(
     assert clauses.verdict_on([["ratio", *test]], record) == verdict
 
 
+def test_a_statement_that_does_not_show_says_what_would_have_shown(clauses: ModuleType) -> None:
+    """If that is more than the paper's effect, nothing can be told."""
+    record = Record({}, {"gain": Estimate(0.01, -0.02, 0.04)}, {})
+    one = {"says": "Faster.", "paper": "5 %", "ours": "{gain|+%}", "tests": [["gain", ">", 0]]}
+    (found,) = clauses.clauses({"clause": [one]}, record)
+    assert (found.verdict, found.ours) == ("does not show", "+1.0 % [-2.0, 4.0]; an effect of 3 % would show")
+    for effect, verdict in ((0.05, "does not show"), (0.02, "cannot tell")):
+        assert clauses.clauses({"clause": [one | {"effect": effect}]}, record)[0].verdict == verdict
+
+
+def test_the_temperature_of_a_statement_is_that_of_its_numbers(clauses: ModuleType) -> None:
+    assert clauses.temperatures("{gain, T = 0|%} and {gain, T = 0.6} of {rows}, {gain, T = 0}") == "0 and 0.6"
+    assert clauses.temperatures("{gain}") == "1"
+
+
 INF = float("inf")
 GOALS: list[tuple[str, str, float, float]] = [  # what no TEST asks for: a system, a number, where its interval lies
     ("sjd", "passes with old laws kept over passes drawn anew", 1.5, INF),

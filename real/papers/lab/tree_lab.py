@@ -8,7 +8,7 @@ says where blocks start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +24,10 @@ from real.decode.trees_block import Texts as Standing
 from real.decode.trees_block import Trees, nodes_logits, place_of
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel
-from real.papers.lab.pairs import pair_named
+from real.models.names import TINY_PAIR
+from real.papers.lab.pairs import ends, pair_named
 from real.papers.lab.text_lab import Tally
 from real.papers.lab.texts import Texts
-from real.papers.lab.writing import pair
 from specsim import trees
 from specsim.base.arrays import pick
 from specsim.trees.drawn import Drafted
@@ -35,6 +35,8 @@ from specsim.types import Array, TokenTree
 from specsim.verify.lookup import step_argument, tree_rule
 
 PLAIN = Warping()
+# Positions that a cache gets beyond those that it needs, so that it seldom grows.
+ROOM = 256
 
 
 class Kind(NamedTuple):
@@ -52,13 +54,12 @@ class Kind(NamedTuple):
         """Drafted nodes a block."""
         return int(np.prod(self.shape)) if self.scheme == "beam" else len(self.shape)
 
-    @property
-    def verifier(self) -> TreeVerifier | BeamVerifier:
+    def verifier(self, vocabulary: int) -> TreeVerifier | BeamVerifier:
         """The verifier of these trees for the decode loop."""
         if self.scheme != "beam":
             return TreeVerifier("tokenwise", self.shape, self.scheme, self.step)
         width, depth = self.shape
-        return BeamVerifier("tokenwise", width, depth, pair().draft.vocab_size, self.step)
+        return BeamVerifier("tokenwise", width, depth, vocabulary, self.step)
 
 
 class Reader:
@@ -102,7 +103,9 @@ class Reader:
         if begun[shared:]:
             self._cache.forward(torch.tensor([begun[shared:]]), 0)
         self._read = list(begun)
-        self._cache.reserve(self._model.context)
+        room = len(text) + len(tree.parents)
+        if self._cache.kv.shape[-2] < room:
+            self._cache.reserve(room + ROOM)
 
         # One pass over the root and all nodes.
         root = torch.tensor([len(begun)])
@@ -130,74 +133,111 @@ class Reader:
         self._laws.clear()
 
 
+class Starts(NamedTuple):
+    """Where blocks start that all kinds share: a decode with one kind writes the texts."""
+
+    # At least one token each.
+    prompts: Sequence[list[int]]
+    # The kind that writes.
+    walk: str
+    # Blocks of a text at most, and trees of each kind at each of their starts.
+    blocks: int
+    trees: int = 1
+    # Name of the pair.
+    pair: str = TINY_PAIR
+
+
 def tallies(
-    prompts: Sequence[list[int]],
+    starts: Starts,
     kinds: Mapping[str, Kind],
-    walk: str,
-    blocks: int,
     seed: int,
+    show_stage: Callable[[str], None] = lambda words: None,
 ) -> dict[str, Tally]:
     """Expected tokens of blocks of every kind, at the starts of blocks of a decode with one kind.
 
     Parameters
     ----------
-    prompts : sequence of lists of int
-        At least one token each.
+    starts : Starts
+        The prompts, and how many blocks and trees.
     kinds : mapping of str to Kind
         Each verified tokenwise, its trees drawn by the same uniforms as the others'.
-    walk : str
-        The kind that writes the text.
-    blocks : int
-        Blocks of each text.
     seed : int
         Seed of the draws.
+    show_stage : callable
+        Called with the stage, for progress.
 
     Returns
     -------
     dict of str to Tally
-        Tokens and blocks (prompts,) of each kind.
+        Tokens and blocks (prompts,) of each kind; a tree is a block. A text ends at the pair's end token.
 
     Raises
     ------
     ValueError
         A scheme that tokenwise verification does not know, or a text beyond a context.
     """
-    target, draft = Reader(pair().target), Reader(pair().draft)
-    tokens = {name: np.zeros(len(prompts)) for name in kinds}
-    for i, prompt in enumerate(prompts):
+    both, stop = pair_named(starts.pair), ends(starts.pair)
+    target, draft = Reader(both.target), Reader(both.draft)
+    tokens = {name: np.zeros(len(starts.prompts)) for name in kinds}
+    counts = np.zeros(len(starts.prompts))
+    for i, prompt in enumerate(starts.prompts):
+        show_stage(f"blocks of prompt {i + 1} of {len(starts.prompts)}")
         text = tuple(prompt)
-        for block in range(blocks):
-            after = text
-            for name, kind in kinds.items():
-                # A block emits one token more than the depth of the accepted node.
-                drafted = _drafted(draft, kind, text, np.random.default_rng([seed, i, block]))
-                law = _law(target, kind, text, drafted)
-                tokens[name][i] += 1 + float(law.sum(axis=-1) @ np.array([0, *drafted.tree.depth]))
+        for block in range(starts.blocks):
+            # Trees of all kinds, read in one pass of the target.
+            keys = [[seed, i, block, *([tree] if tree else [])] for tree in range(starts.trees)]
+            drawn = {
+                name: [_drafted(draft, kind, text, np.random.default_rng(key)) for key in keys]
+                for name, kind in kinds.items()
+            }
+            target.ahead(text, merged([drafted.tree for group in drawn.values() for drafted in group]))
+            counts[i] += starts.trees
 
-                # One kind writes the text.
-                if name == walk:
-                    u = np.asarray(np.random.default_rng([seed, i, block, 1]).random())
-                    node, token = divmod(int(pick(law.reshape(-1), u)), law.shape[-1])
-                    after = (*text, *_path(drafted.tree, node), token)
-            text = after
+            # A block emits one token more than the depth of the accepted node.
+            new: tuple[int, ...] = ()
+            for name, kind in kinds.items():
+                for place, drafted in enumerate(drawn[name]):
+                    law = _law(target, kind, text, drafted)
+                    tokens[name][i] += 1 + float(law.sum(axis=-1) @ np.array([0, *drafted.tree.depth]))
+                    # The first tree of one kind writes the text.
+                    if name == starts.walk and place == 0:
+                        u = np.asarray(np.random.default_rng([seed, i, block, 1]).random())
+                        node, token = divmod(int(pick(law.reshape(-1), u)), law.shape[-1])
+                        new = (*_path(drafted.tree, node), token)
+            text = (*text, *new)
             target.forget()
             draft.forget()
-    counts = np.full(len(prompts), float(blocks))
+            if stop.intersection(new):
+                break
     return {name: Tally(of_kind, counts) for name, of_kind in tokens.items()}
 
 
-def decoded(prompts: Sequence[list[int]], kind: Kind, length: int, seed: int) -> Tally:
+def merged(drafted: Sequence[TokenTree]) -> TokenTree:
+    """Return one tree of the nodes of all trees, each text once; for a pass that reads them."""
+    paths = {_path(tree, row) for tree in drafted for row in range(1, len(tree.parents) + 1)}
+    ordered = sorted(paths, key=lambda path: (len(path), path))
+    place = {path: i for i, path in enumerate(ordered)}
+    parents = np.array([place.get(path[:-1], -1) for path in ordered], dtype=np.int64)
+    tokens = np.array([path[-1] for path in ordered], dtype=np.int64)
+    depth = np.array([len(path) for path in ordered], dtype=np.int64)
+    return TokenTree(parents, tokens, depth, "iid")
+
+
+def decoded(prompts: Sequence[list[int]], kind: Kind, length: int, seed: int, pair: str = TINY_PAIR) -> Tally:
     """Tokens and target calls (prompts,) of the decode loop with trees of a kind.
 
-    It writes `length` tokens after each prompt.
+    It writes `length` tokens after each prompt, fewer where the pair's end token comes.
     """
+    both = pair_named(pair)
+    rule = kind.verifier(both.draft.vocab_size)
     runs = decode_batch(
-        pair().target,
-        pair().draft,
+        both.target,
+        both.draft,
         prompts,
         max_tokens=length,
-        gamma=(rule := kind.verifier).depth,
+        gamma=rule.depth,
         uniforms=[keyed(seed, i) for i in range(len(prompts))],
+        stop=ends(pair),
         rule=rule,
     )
     tokens, blocks = zip(*((len(run.tokens), len(run.blocks)) for run in runs), strict=True)
@@ -225,7 +265,7 @@ def _drafted(
     """A drawn tree of a kind after a text."""
     if kind.scheme == "beam":
         width, depth = kind.shape
-        u = rng.random(trees.beam_uniforms(width, depth, pair().draft.vocab_size))
+        u = rng.random(trees.beam_uniforms(width, depth, len(draft(text))))
         return trees.beam_tree(draft, u, width=width, depth=depth, prefix=text)
     u = rng.random(trees.uniforms(kind.shape, scheme=kind.scheme))
     return trees.draw_tree(draft, kind.shape, u, scheme=kind.scheme, prefix=text)

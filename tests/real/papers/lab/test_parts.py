@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from real import TINY
 from real.papers import systems
 from real.papers.lab import drafters, records, writing
 from real.papers.lab.contract import Lab, Record, checked_verdict, from_json
@@ -64,7 +63,7 @@ def test_what_runs_elsewhere_does(name: str) -> None:
 
 def assert_a_part_runs(name: str) -> None:
     system, said = systems.find(name), list[str]()
-    held = records.run(name, system, Lab(0, PART, said.append, pair=TINY), {})
+    held = records.run(name, system, Lab(0, PART, said.append), {})
     again = json.loads(json.dumps(held, allow_nan=False))
     assert records.stale(again, system) is None
     assert system.HEADLINE in from_json(again["found"]).measured

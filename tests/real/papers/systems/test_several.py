@@ -10,8 +10,10 @@ from real.decode.score import laws
 from real.decode.warp import Warping
 from real.models.model import full_logits
 from real.papers.lab import tree_lab as on
+from real.papers.lab.answers import prompts_of
 from real.papers.lab.contract import Lab, Record
 from real.papers.lab.texts import texts
+from real.papers.lab.times import recorded
 from real.papers.lab.tree_lab import Kind, Reader, rows
 from real.papers.lab.writing import pair
 from real.papers.systems import mdsd, rsd, spectr
@@ -67,23 +69,48 @@ def test_a_block_of_one_draft_is_expected_as_its_coins_say() -> None:
     """1 + 1 - TV on average over the draft; a block of a target that drafts for itself keeps all it drafts."""
     one, q = Kind("iid", (-1,)), Reader(pair().draft)(PROMPT)
     p = on.laws_of(Reader(pair().target), PROMPT, trees.draw_tree(lambda text: q, (-1,), np.zeros(1)).tree)[0]
-    drawn = [float(on.tallies([list(PROMPT)], {"one": one}, "one", 1, seed)["one"].tokens[0]) for seed in range(24)]
+    starts = on.Starts([list(PROMPT)], "one", 1)
+    drawn = [float(on.tallies(starts, {"one": one}, seed)["one"].tokens[0]) for seed in range(24)]
     ratio = np.minimum(1, p / q)
     assert set(np.round(drawn, 6)) <= set(np.round(1 + ratio, 6)), "each is 1 + min(1, p/q) of its draft"
 
 
 def test_kinds_share_their_starts_and_their_uniforms() -> None:
     kinds = {"a": Kind("paths", (-1, 0), "kseq"), "b": Kind("paths", (-1, 0), "recursive"), "c": Kind("iid", (-1, 0))}
-    found = on.tallies([list(PROMPT)] * 2, kinds, "a", 2, 3)
+    found = on.tallies(on.Starts([list(PROMPT)] * 2, "a", 2), kinds, 3)
     for name in ("b", "c"):  # with one draft a position all of them are the same rule
         assert np.abs(found["a"].tokens - found[name].tokens).max() < 1e-9
     assert found["a"].tokens[0] != found["a"].tokens[1], "each text has uniforms of its own"
 
 
+def test_more_trees_at_a_start_are_blocks_of_their_own() -> None:
+    """The first of them is the one that is drawn alone, and writes the same text."""
+    kinds = {"a": Kind("paths", (-1, 0), "kseq"), "b": Kind("beam", (2, 2))}
+    one, three = (on.tallies(on.Starts([list(PROMPT)], "a", 2, count), kinds, 3) for count in (1, 3))
+    assert (one["b"].blocks.tolist(), three["b"].blocks.tolist()) == ([2.0], [6.0])
+    assert all(one[name].tokens[0] < three[name].tokens[0] - 4 for name in kinds)
+
+
+def test_blocks_end_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"a": Kind("paths", (-1, 0))}
+    monkeypatch.setattr(on, "ends", lambda pair: frozenset(range(2048)))
+    assert on.tallies(on.Starts([list(PROMPT)], "a", 3), kinds, 3)["a"].blocks.tolist() == [1.0]
+
+
+def test_merged_trees_have_each_text_once() -> None:
+    first = TokenTree(np.array([-1, 0, -1]), np.array([5, 6, 5]), np.array([1, 2, 1]), "iid")
+    second = TokenTree(np.array([-1, 0, 1]), np.array([5, 7, 6]), np.array([1, 2, 3]), "iid")
+    found = on.merged([first, second])
+    assert found.tokens.tolist() == [5, 6, 7, 6]
+    assert found.parents.tolist() == [-1, 0, 0, 2]
+    assert found.depth.tolist() == [1, 2, 2, 3]
+
+
 def test_a_kind_is_decoded_by_its_own_verifier() -> None:
     beam, paths = Kind("beam", (2, 3)), Kind("paths", (-1, 0, -1, 2), "kseq")
-    assert (beam.verifier.nodes(3), beam.verifier.depth, beam.verifier.told) == (6, 3, {})
-    assert (paths.verifier.nodes(2), paths.verifier.depth, paths.verifier.told) == (4, 2, {"step": "kseq"})
+    of_beam, of_paths = beam.verifier(2048), paths.verifier(2048)
+    assert (of_beam.nodes(3), of_beam.depth, of_beam.told) == (6, 3, {})
+    assert (of_paths.nodes(2), of_paths.depth, of_paths.told) == (4, 2, {"step": "kseq"})
     found = on.decoded([[5, 6], list(PROMPT)], beam, 5, 1)
     assert found.tokens.tolist() == [5, 5]
     assert found.blocks.max() < 5, "some drafts are kept"
@@ -93,15 +120,29 @@ def test_a_trial_of_rsd() -> None:
     """Of each kind what it keeps at the same starts, and what the decode loop makes of it."""
     lab = Lab(share=0.02)
     found = rsd.run(lab).measured
-    for name, kind in rsd.kinds(rsd.SIZES[:1]).items():
-        told = on.decoded(on.prompts_of(texts(1.0).of("test"), 3), kind, 6, lab.seed)
-        assert found[f"tokens a block decoded, {name}"].value == told.tokens.sum() / told.blocks.sum()
-        assert found[f"tokens a block, {name}"].value > 1
-    iid, beam = (
-        found[f"tokens a block decoded, {rsd.name_of(name, 4, 4)}"].value for name in ("i.i.d. paths", "RSD-S")
-    )
-    gain = found[f"tokens a block added in the decode loop by {rsd.name_of('RSD-S', 4, 4)}"].value
-    assert gain == pytest.approx(beam / iid - 1)
+    loop = {}
+    for name, kind in rsd.kinds(*rsd.SIZE).items():
+        told = on.decoded(prompts_of("tiny", "test")[:3], kind, 6, lab.seed)
+        loop[name] = found[f"tokens a block decoded, {rsd.of_size(name)}"].value
+        assert loop[name] == told.tokens.sum() / told.blocks.sum()
+        assert found[f"tokens a block, {rsd.of_size(name)}"].value > 1
+    gain = found[f"tokens a block added in the decode loop by {rsd.of_size(rsd.BEAMS)}"].value
+    assert gain == pytest.approx(loop[rsd.BEAMS] / loop[rsd.IID] - 1)
+
+
+def test_predicted_speeds_of_spectr_are_by_recorded_passes() -> None:
+    """Two paths of four are verified in a pass over nine tokens, and drafted in four steps."""
+    costs = recorded(1.0)
+    measured = {"tokens a block, one draft, T = 1": Estimate(2.0, 1.9, 2.1)}
+    assert set(spectr._predicted(measured)) == {"speed over plain decoding, one draft, T = 1"}
+    measured |= {
+        "tokens a block, K-SEQ, K = 2, T = 1": Estimate(2.4, 2.3, 2.5),
+        "tokens a block added by K-SEQ to one draft, K = 2, T = 1": Estimate(0.2, 0.1, 0.3),
+    }
+    found = spectr._predicted(measured)
+    two = costs.cycle(8) - costs.phase("draft", 8) + costs.phase("draft", 4)
+    assert found["speed over plain decoding, K-SEQ, K = 2, T = 1"].low == pytest.approx(2.3 * costs.cycle(0) / two)
+    assert found["speed over one draft, K-SEQ, K = 2, T = 1"].high == pytest.approx(1.3 * costs.cycle(4) / two)
 
 
 def test_rows_are_those_of_the_texts() -> None:
@@ -163,7 +204,7 @@ def test_verdicts_follow_the_tests() -> None:
 
     def of_spectr(found: Estimate, share: float) -> str:
         return spectr.verdict(
-            Record({f"{spectr.SHARE}, K = {k}": share for k in (2, 4, 8)}, {spectr.HEADLINE: found}, {})
+            Record({f"{spectr.SHARE}, K = {k}, T = 1": share for k in (2, 4, 8)}, {spectr.HEADLINE: found}, {})
         )
 
     assert [of_spectr(ABOVE, 0.7), of_spectr(ABOVE, 0.6), of_spectr(ACROSS, 0.7), of_spectr(BELOW, 0.7)] == [
