@@ -86,6 +86,9 @@ class Drafter:
     rows : callable, optional
         (target, prompt, text, warping) -> laws (T, V) along a text, of a drafter to whom it does not matter where a
         block starts.
+    block_rows : callable, optional
+        (target, prompt, text, gamma, warping) -> laws (T, gamma, V) of the drafts of a block that starts before each
+        token of a text, of a drafter of one pass: its drafts do not see each other.
     stepwise : bool
         Its `propose` takes `more=`, a `More` that it asks after every draft but the last, and ends when told no. Others
         draft whole blocks, and a controller decides how much of them is verified: the same texts, at more cost.
@@ -99,6 +102,7 @@ class Drafter:
     start: Callable[[LanguageModel, Warping, Draw, int, Callable[[str], None]], Proposer]
     along: Callable[[LanguageModel, list[int], list[int], int, Warping], Along]
     rows: Callable[[LanguageModel, list[int], list[int], Warping], Tensor] | None = None
+    block_rows: Callable[[LanguageModel, list[int], list[int], int, Warping], Tensor] | None = None
     stepwise: bool = False
     context: int | None = None
     longest: int | None = None

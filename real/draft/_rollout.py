@@ -122,14 +122,16 @@ def last(target: LanguageModel) -> tuple[int, ...]:
     return (len(weights_of(target).layers),)
 
 
-def drafter(net: Any, target: LanguageModel) -> Drafter:
+def drafter(net: Any, target: LanguageModel, *, one_pass: bool = False) -> Drafter:
     """Return the drafter of a network that reads the states after the target's last layer.
 
-    ValueError if it cannot read those of this target.
+    `one_pass` says that the drafts of a block do not see each other. ValueError if the network
+    cannot read the states of this target.
     """
     (layer,) = last(target)
     frozen(target, net.hidden, net.tokens)
-    return Drafter((layer,), partial(Reader, net), partial(_along, net, layer), stepwise=True)
+    block_rows = partial(_block_rows, net, layer) if one_pass else None
+    return Drafter((layer,), partial(Reader, net), partial(_along, net, layer), block_rows=block_rows, stepwise=True)
 
 
 def crossed(ends: Frozen, states: Tensor, read: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -181,18 +183,7 @@ def _along(
     all blocks is computed at once.
     """
     check_steps(net, gamma)
-    ends = frozen(target, net.hidden, net.tokens)
-    net = deepcopy(net).to(target.device, target.dtype)
-
-    # The target's states (1, n, hidden) after each token of prompt and text.
-    tokens = readable(target, torch.tensor([prompt + text], device=target.device))
-    _, states = full_states(target, tokens[0], (layer,))
-    # States (n, 1, hidden) of the only layer become (1, n, hidden), those of the only text.
-    last_states = states.transpose(0, 1)
-
-    # Block t begins after the token before text token t: the first after the prompt's last token.
-    starts = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
-    steps = rolled(net, ends, tokens, shifted(last_states), starts, min(gamma, len(text)))
+    ends, steps = _rolled_along(net, layer, target, prompt, text, min(gamma, len(text)))
 
     # q[t, i] is the probability of text token t + i, which only blocks up to T - i reach.
     seen = seen_along(target, prompt, text, warping)
@@ -204,3 +195,36 @@ def _along(
         drafts = torch.tensor(text[i:], device=target.device)
         q[:num_blocks, i] = entries_at(laws, drafts).double().cpu().numpy()
     return Along(q, target_probabilities(target, prompt, text, warping))
+
+
+@torch.no_grad()
+def _block_rows(
+    net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
+) -> Tensor:
+    """Return laws (T, gamma, V) of the drafts of a block before each token of a text: `Drafter.block_rows`."""
+    if warping.repetition_penalty != 1:
+        raise ValueError(
+            f"repetition_penalty is {warping.repetition_penalty:g}: it makes the law of a draft depend on the drafts "
+            "before it, so that a block has no law for each position; leave it at 1"
+        )
+    check_steps(net, gamma)
+    ends, steps = _rolled_along(net, layer, target, prompt, text, gamma)
+    return torch.stack([probabilities(ends.logits(step.read[0]), warping, None) for step in steps], 1)
+
+
+def _rolled_along(
+    net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int
+) -> tuple[Frozen, Iterator[Step]]:
+    """Return the target's ends, and the steps of the blocks that begin before each token of a text."""
+    ends = frozen(target, net.hidden, net.tokens)
+    net = deepcopy(net).to(target.device, target.dtype)
+
+    # The target's states (1, n, hidden) after each token of prompt and text.
+    tokens = readable(target, torch.tensor([prompt + text], device=target.device))
+    _, states = full_states(target, tokens[0], (layer,))
+    # States (n, 1, hidden) of the only layer become (1, n, hidden), those of the only text.
+    last_states = states.transpose(0, 1)
+
+    # Block t begins after the token before text token t: the first after the prompt's last token.
+    starts = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
+    return ends, rolled(net, ends, tokens, shifted(last_states), starts, gamma)

@@ -151,7 +151,7 @@ def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
     >>> probabilities.q.shape
     (3, 2)
     """
-    return _rollout.drafter(net, target)
+    return _rollout.drafter(net, target, one_pass=True)
 
 
 drafting = drafter

@@ -73,7 +73,7 @@ def network(recipe: dict[str, Any]) -> OnePass:
     return with_tokens(OnePass(**sizes, correction=recipe.get("correction", 0)), recipe)
 
 
-def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
+def drafter(net: OnePass, target: LanguageModel) -> Drafter:
     """Return a network of one pass as a drafter.
 
     Parameters
@@ -106,7 +106,7 @@ def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
     >>> drafter(net, pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping()).q.shape
     (3, 2)
     """
-    return _rollout.drafter(net, target)
+    return _rollout.drafter(net, target, one_pass=net.correction is None)
 
 
 drafting = drafter

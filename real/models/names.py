@@ -16,6 +16,8 @@ _QUANTISABLE = ("float32", "bfloat16")
 # The names of the bundled pair and of SmolLM2, and of the best drafter that is shipped for SmolLM2.
 TINY_PAIR, SMOLLM2 = "tiny", "smollm2"
 BEST_DRAFT = f"{SMOLLM2}/lowrank"
+# The drafter whose drafts do not see each other, by target.
+ONE_PASS = {TINY_PAIR: "heads", SMOLLM2: f"{SMOLLM2}/heads"}
 _SHIPPED = Path(__file__).parents[1] / "draft" / "weights" / SMOLLM2
 # Beginnings of the names of those drafters that read the text alone: they are draft models.
 _ARE_MODELS = ("lowrank", "exit_")

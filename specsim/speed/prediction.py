@@ -172,9 +172,10 @@ def predict(
         flags.append(HOLDS_ONE)
     counted = None if curve is None or g == 0 else curve.counted(g)
     if counted is not None and counted.tried[g - 1] < _FEW:
-        flags.append(
-            f"only {counted.tried[g - 1]:.0f} blocks came to draft {g}: its hazard, and the error, are uncertain"
-        )
+        # Blocks of a prediction along texts are expected ones: fewer than one can come to a draft.
+        tried = float(counted.tried[g - 1])
+        blocks = f"{tried:.0f}" if tried >= 1 else f"{tried:.1g}"
+        flags.append(f"only {blocks} blocks came to draft {g}: its hazard, and the error, are uncertain")
     if verify.value > 1.1 * plain.value:
         flags.append(f"verifying {g + 1} tokens costs {verify.value / plain.value:.2f} plain steps, not one")
     if g and cycle.value < plain.value:

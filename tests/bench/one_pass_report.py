@@ -24,12 +24,27 @@ def record(about: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
     rows = [
         {"drafter": name, **_row(row, 1 - MISS / sampled)} for name, part in drafters.items() for row in part["rows"]
     ]
-    contexts = parts["ceiling"]["contexts"]
-    bounds = {key: np.array([c[key] for c in contexts]).mean(0).tolist() for key in contexts[0]}
     made = {name: part["made"] for name, part in drafters.items()}
     found = {"provenance": about, "drafters": made, "rows": rows, "gains": _gains(drafters)}
-    found["ceiling"] = {"contexts": len(contexts), **bounds}
+    found["ceiling"] = _ceiling(parts["ceiling"]["contexts"])
     return found | {"verdicts": verdicts(found)}
+
+
+def _ceiling(contexts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what no drafter of one pass exceeds on the mean over contexts, by gamma, from the values of places.
+
+    `tau_of_half`: from half of the continuations, which says how much too high the bounds are.
+    """
+    whole, half = (np.mean([c[key] for c in contexts], axis=0) for key in ("places", "places_of_half"))
+    gammas = range(1, len(whole) + 1)
+    # Pairs of places from the last one on, and 1 for a first one that is left (T60.6).
+    pairs = [1 + n % 2 + sum(1 + whole[i] for i in range(1 + n % 2, n, 2)) for n in gammas]
+    return {
+        "contexts": len(contexts),
+        "tau": [float(1 + whole[:n].sum()) for n in gammas],
+        "tau_of_half": [float(1 + half[:n].sum()) for n in gammas],
+        "any_rule": [float(pair) for pair in pairs],
+    }
 
 
 def _row(row: dict[str, Any], level: float) -> dict[str, Any]:
@@ -64,6 +79,7 @@ def _gains(drafters: dict[str, Any]) -> list[dict[str, Any]]:
     }
     pairs = [(key, (key[0], key[1], "tokenwise", key[3]), "block") for key in of if key[2] == "block"]
     pairs += [(key, ("marginals", *key[1:]), "correction") for key in of if key[0] == "corrected" and key[3] > 1]
+    pairs = [pair for pair in pairs if pair[1] in of]
     sampled = sum(key[1] > 0 for key, _, _ in pairs)
     return [_gain(kind, key, of[key], of[base], 1 - MISS / sampled) for key, base, kind in pairs]
 

@@ -39,7 +39,6 @@ from real.decode.loop import decode_batch, keyed
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping
 from real.draft import one_pass
-from real.draft._contract import target_laws
 from real.draft._weights import SMOLLM2
 from real.named import drafter_named
 from real.pair import Pair
@@ -75,6 +74,8 @@ RECIPE: dict[str, Any] = SMOLLM2 | {
 RECIPES = {"marginals": RECIPE, "corrected": RECIPE | {"correction": 96}}
 # Contexts and continuations of each, from which the ceiling of all drafters of one pass is bounded.
 CONTEXTS, CONTINUATIONS = 24, 32
+# Tokens that are less probable than this in all laws of a context are made one.
+RARE = 1e-5
 
 
 def drafter_of(name: str, pair: Pair[None]) -> tuple[Drafter, dict[str, Any]]:
@@ -171,23 +172,33 @@ def ceiling(pair: Pair[None], prompts: list[list[int]]) -> None:
     places = [int(rng.integers(len(text))) for text in written]
     for i in range(len(part["contexts"]), CONTEXTS):
         show(f"ceiling: context {i + 1} of {CONTEXTS}")
-        context, gamma = prompts[i] + written[i][: places[i]], max(GAMMAS)
-        runs = decode_batch(
-            pair.target,
-            None,
-            [context] * CONTINUATIONS,
-            max_tokens=gamma,
-            gamma=0,
-            uniforms=[keyed(SEED, (i << 20) + (k << 4) + 15) for k in range(CONTINUATIONS)],
-            warping=warping,
-        )
-        rows = np.array([_normal(target_laws(pair.target, context, run.tokens, warping)) for run in runs])
-        rows[:, 0] = rows[0, 0]
-        half = one_pass_bound(rows[: CONTINUATIONS // 2])
-        bounds = [one_pass_bound(rows[:, :n]) for n in GAMMAS]
-        entry = {"tau": [float(b.tau) for b in bounds], "any_rule": [float(b.any_rule) for b in bounds]}
-        part["contexts"].append(entry | {"tau_of_half": float(half.tau)})
+        rows = _continuations(pair, prompts[i] + written[i][: places[i]], np.random.default_rng([SEED, i]))
+        bound, half = one_pass_bound(rows), one_pass_bound(rows[: CONTINUATIONS // 2])
+        part["contexts"].append({"places": bound.places.tolist(), "places_of_half": half.places.tolist()})
         write_json(path, part)
+
+
+@torch.inference_mode()
+def _continuations(pair: Pair[None], context: list[int], rng: np.random.Generator) -> Array:
+    """Return the target's laws (n, gamma, V) along continuations of a context, which it reads once."""
+    store, places = pair.target.new_store(1), len(context)
+    first = store.append(torch.tensor([context]), [0], [0], 1)
+    laws = []
+    for _ in range(CONTINUATIONS):
+        # Each continuation writes over the last one behind the context.
+        along = [_normal(first, pair)]
+        for n in range(max(GAMMAS) - 1):
+            token = int(np.searchsorted(np.cumsum(along[-1]), rng.random()))
+            token = min(token, pair.target.vocab_size - 1)
+            along.append(_normal(store.append(torch.tensor([[token]]), [0], [places + n], 1), pair))
+        laws.append(along)
+    return _lumped(np.array(laws))
+
+
+def _lumped(rows: Array) -> Array:
+    """Return laws (n, gamma, V) with all rare tokens made one, which raises what any law can keep of them."""
+    is_rare = rows.max(axis=(0, 1)) < RARE
+    return np.concatenate([rows[..., ~is_rare], rows[..., is_rare].sum(-1, keepdims=True)], -1)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -196,11 +207,10 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _normal(laws: Any) -> Array:
-    """Return laws in float64 that sum to 1."""
-    rows = np.asarray(laws.double().cpu())
-    normal: Array = rows / rows.sum(-1, keepdims=True)
-    return normal
+def _normal(logits: torch.Tensor, pair: Pair[None]) -> Array:
+    """Return the law of logits (1, 1, V) at temperature 1, in float64."""
+    law: Array = logits[0, 0, : pair.target.vocab_size].double().softmax(-1).numpy()
+    return law
 
 
 def show(words: str) -> None:

@@ -93,6 +93,8 @@ def test_few_blocks_are_said() -> None:
     assert predict(FLAT, estimate_hazards([2] * 30, 2), gamma=2).flags == ()
     last = predict(FLAT, estimate_hazards([0] * 90 + [2] * 10, 2), gamma=2)  # a hundred came to the first draft
     assert last.flags[0].startswith("only 10 blocks came to draft 2")
+    expected = estimate_hazards([0] * 90 + [2] * 10, 2)._replace(tried=np.array([20.0, 0.34]))  # by the renewal law
+    assert predict(FLAT, expected, gamma=2).flags[0].startswith("only 0.3 blocks came to draft 2")
     assert predict(FLAT, estimate_hazards([2] * 5, 2), gamma=0).flags == ()
 
 

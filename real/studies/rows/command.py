@@ -1,4 +1,7 @@
-"""The command `specsim-real rows`: both models' laws along texts, for `specsim plan --rows`."""
+"""The command `specsim-real rows`: both models' laws along texts, for `specsim plan --rows`.
+
+A drafter of one pass has a law for each position of a block; all other drafts have one for each token.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from real.models.names import TINY_PAIR, check_dtype
+from real.models.names import BEST_DRAFT, ONE_PASS, SMOLLM2, TINY_PAIR, check_dtype
 from real.options import positive
 from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.settings import (
     PROMPTS,
     Device,
-    Draft,
     Dtype,
     MinP,
     Seed,
@@ -31,13 +33,19 @@ from specsim.commands.json_form import json_answer
 from specsim.commands.options import OUTPUT
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from real.decode.proposer import Drafter
     from real.decode.warping import Warping
+    from real.models.model import LanguageModel
     from real.pair import Pair
     from specsim.types import Array
 
 EXAMPLES = (
     "specsim-real rows --count 16 --max-tokens 64 --out rows.safetensors",
     "specsim plan --rows rows.safetensors --cost-ratio 0.05",
+    "specsim-real rows smollm2 smollm2/heads --count 12 --max-tokens 32",
+    "specsim plan --rows rows.safetensors --one-pass --cost-ratio 0.05",
 )
 # Largest size of a file, in bytes; both laws are stored in 32 bits.
 MOST_BYTES = 4 << 30
@@ -48,7 +56,15 @@ def rows(
         str,
         typer.Argument(help="Folder, GGUF file or hub id of the target; or smollm2, or tiny, the bundled pair."),
     ] = TINY_PAIR,
-    draft: Draft = "",
+    draft: Annotated[
+        str,
+        typer.Argument(
+            help="Folder, GGUF file or hub id of the draft; or one shipped for smollm2, such as smollm2/exit_5; or "
+            f"{ONE_PASS[SMOLLM2]}, a drafter of one pass ({ONE_PASS[TINY_PAIR]} for tiny). "
+            f"[default: {BEST_DRAFT} for smollm2]",
+            show_default=False,
+        ),
+    ] = "",
     out: Annotated[Path, typer.Option(help="The safetensors file to write.", rich_help_panel=OUTPUT)] = Path(
         "rows.safetensors"
     ),
@@ -76,7 +92,9 @@ def rows(
     """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
     # Refuse bad options before torch is loaded.
     check_writable(out)
-    target, draft = checked_pair(target, draft)
+    # A drafter of one pass reads the target's states: its pair's draft model is not asked.
+    name = ONE_PASS.get(target, "") if draft in ("heads", ONE_PASS.get(target)) else ""
+    target, draft = checked_pair(target, "" if name else draft)
     check_dtype(dtype)
     chosen = chosen_prompts(prompts or default_prompts(target), count, chat)
     positive(max_tokens, "max_tokens")
@@ -89,8 +107,12 @@ def rows(
     pair = open_pair(target, draft, threads=threads, dtype=dtype, device=device)
     from safetensors.numpy import save
 
+    from real.named import drafter_named
+
     prompt_ids = chosen.encoded(pair.tokenizer)
-    needed = 8 * pair.target.vocab_size * len(prompt_ids) * max_tokens
+    drafter = drafter_named(name, pair.target, None) if name else None
+    laws_of_token = 2 if drafter is None else 1 + longest_block(drafter)
+    needed = 4 * laws_of_token * pair.target.vocab_size * len(prompt_ids) * max_tokens
     if needed > MOST_BYTES:
         raise ValueError(
             f"{len(prompt_ids)} texts of {max_tokens} tokens over {pair.target.vocab_size} "
@@ -99,7 +121,7 @@ def rows(
         )
 
     # Write the file, and print what it holds.
-    arrays = along(pair, prompt_ids, max_tokens=max_tokens, warping=warping, seed=seed)
+    arrays = along(pair, prompt_ids, max_tokens=max_tokens, warping=warping, seed=seed, drafter=drafter)
     write_bytes(out, save(arrays))
     texts_written, tokens = len(arrays["lengths"]), len(arrays["tokens"])
     if as_json:
@@ -113,7 +135,8 @@ def rows(
         answer |= {"lengths": arrays["lengths"].tolist()}
         typer.echo(json_answer("specsim-real/rows", answer))
     else:
-        typer.echo(f"{texts_written} texts, {tokens} tokens: specsim plan --rows {out} ...")
+        one_pass = " --one-pass" if drafter is not None else ""
+        typer.echo(f"{texts_written} texts, {tokens} tokens: specsim plan --rows {out}{one_pass} ...")
 
 
 def along(
@@ -123,14 +146,17 @@ def along(
     max_tokens: int,
     warping: Warping,
     seed: int,
+    drafter: Drafter | None = None,
 ) -> dict[str, Array]:
-    """Return both models' laws along texts that the target writes after the prompts.
+    """Return the laws of target and draft along texts that the target writes after the prompts.
 
-    The keys are those of the file: p and q (n, V), tokens (n,), and the lengths of the texts.
+    The keys are those of the file: p and q (n, V), tokens (n,), and the lengths of the texts. Of a
+    drafter of one pass q is (n, gamma, V): its law of each draft of a block that starts at a token.
     """
     import numpy as np
 
     from real.decode.score import laws
+    from real.draft._contract import target_laws
     from real.studies.plain import plain_texts
 
     # The texts, and for each of them that is not empty its laws and tokens.
@@ -143,7 +169,11 @@ def along(
         if not text:
             continue
         # Laws are normalised in float64, then rounded.
-        both_laws = laws(pair.target, pair.draft, prompt, text, warping)
+        if drafter is None:
+            both_laws = laws(pair.target, pair.draft, prompt, text, warping)
+        else:
+            q_laws = block_laws(drafter, pair.target, prompt, text, warping)
+            both_laws = target_laws(pair.target, prompt, text, warping), q_laws
         for rounded_laws, tensor in zip((p, q), both_laws, strict=True):
             law = np.asarray(tensor.double().cpu())
             rounded_laws.append((law / law.sum(axis=-1, keepdims=True)).astype(np.float32))
@@ -157,3 +187,21 @@ def along(
         "tokens": np.array(tokens),
         "lengths": np.array(lengths),
     }
+
+
+def longest_block(drafter: Drafter) -> int:
+    """Return the most drafts of a block that a shipped drafter of one pass has heads for."""
+    assert drafter.longest is not None
+    return drafter.longest
+
+
+def block_laws(
+    drafter: Drafter,
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    warping: Warping,
+) -> Tensor:
+    """Return laws (T, gamma, V) of a drafter of one pass, for its longest block before each token."""
+    assert drafter.block_rows is not None
+    return drafter.block_rows(target, prompt, text, longest_block(drafter), warping)

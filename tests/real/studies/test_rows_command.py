@@ -14,8 +14,12 @@ from typer.testing import CliRunner
 
 from real import TINY, load
 from real.cli import app
+from real.decode.blocks import predict_along
 from real.decode.score import score
 from real.decode.warp import Warping
+from real.draft import one_pass
+from real.models.names import ONE_PASS, TINY_PAIR
+from real.named import drafter_named
 from specsim import renewal
 from specsim.commands.plan.read import read_rows
 from specsim.lengths.blocks import text_survival
@@ -61,8 +65,46 @@ def test_bad_input_ends_with_one_line(tmp_path: Path) -> None:
         ("--out /dev/null/r.safetensors", "output /dev/null/r.safetensors cannot be written"),
         ("owner/target", "owner/target needs a draft: give both models, or name a pair"),
         ("--max-tokens 1000000", "GB, above 4.3; lower --count or --max-tokens"),
+        ("tiny heads --max-tokens 6000", "take 5.5 GB, above 4.3; lower --count or --max-tokens"),
     ):
         said = run(f"{words} {'' if '--out' in words else f'--out {tmp_path}/r.safetensors'}", code=2).stderr
         (line,) = (line for line in said.splitlines() if not line.startswith("loading "))
         assert line.startswith("error: ")
         assert message in line
+
+
+def test_rows_of_a_drafter_of_one_pass_have_a_law_for_each_position(tmp_path: Path) -> None:
+    """`plan --one-pass` predicts from them what the drafter's own score along the texts does."""
+    out = tmp_path / "r.safetensors"
+    said = run(f"tiny heads --count 3 --max-tokens 10 --temperature 0.8 --out {out}").stdout
+    assert f"specsim plan --rows {out} --one-pass ..." in said
+    held, pair = load_file(out), load(TINY / "target", TINY / "draft")
+    assert held["q"].shape == (held["lengths"].sum(), 6, pair.target.vocab_size)
+    drafter, warping = drafter_named("heads", pair.target, None), Warping(0.8)
+    prompts = json.loads((TINY / "prompts.json").read_text())["prompts"][:3]
+    predicted = read_rows(out)
+    assert predicted.one_pass
+    calls, size = 0.0, 0
+    for prompt, tokens in zip(prompts, np.split(held["tokens"], np.cumsum(held["lengths"])[:-1]), strict=True):
+        ids = list(pair.tokenizer(prompt)["input_ids"])
+        laws = drafter.along(pair.target, ids, tokens.tolist(), 3, warping)
+        rows = held["q"][size : size + len(tokens)]
+        for i in range(3):
+            inside = rows[np.arange(len(tokens) - i), i, tokens[i:]]
+            np.testing.assert_allclose(inside, laws.q[: len(tokens) - i, i], rtol=1e-4, atol=1e-7)
+        calls += predict_along(laws).blocks
+        size += len(tokens)
+    assert predicted.acceptance.tau(3).value == pytest.approx(size / calls, rel=0.05)
+
+
+def test_drafters_of_one_pass_are_those_that_are_named() -> None:
+    """A penalty, under which a draft depends on those before it, leaves no law for each position."""
+    pair = load(TINY / "target", TINY / "draft")
+    drafter = drafter_named(ONE_PASS[TINY_PAIR], pair.target, None)
+    assert drafter.block_rows is not None
+    assert drafter_named("feature", pair.target, None).block_rows is None
+    for correction in (0, 4):
+        net = one_pass.OnePass(256, inner=8, gated=8, heads=2, head=4, correction=correction)
+        assert (one_pass.drafter(net, pair.target).block_rows is None) == (correction > 0)
+    with pytest.raises(ValueError, match=r"^repetition_penalty is 1\.2: it makes the law of a draft depend"):
+        drafter.block_rows(pair.target, [1], [2, 3], 2, Warping(repetition_penalty=1.2))
