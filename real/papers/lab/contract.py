@@ -24,6 +24,9 @@ class Lab(NamedTuple):
     share: float = 1.0
     # Called with each stage, for progress.
     said: Callable[[str], None] = lambda words: None
+    # Name of a unit of work, and what computes its value (numbers, lists, mappings) -> the value: that of
+    # a run that was cut off, if there is one.
+    keep: Callable[[str, Callable[[], Any]], Any] = lambda name, make: make()
     # Costs of the pair's cycles, by kind (`text_lab.costs`); by default they are measured.
     costs: Mapping[str, Costs] | None = None
     # The pair that text systems run on: a name of `real.papers.lab.pairs`.

@@ -16,6 +16,7 @@ from real.draft import _weights as drafters
 from real.papers.lab import pairs
 from real.papers.lab.choices import VALUES, keys, whole
 from real.papers.lab.contract import Lab, System, Verdict, as_json, checked, checked_verdict, from_json
+from real.papers.lab.units import Units
 from real.papers.models import store
 from real.studies.provenance import digest
 from real.studies.runner import earlier_record
@@ -174,6 +175,13 @@ def _reason(modules: list[str]) -> str | None:
     return f"code that it imports has changed ({', '.join(modules[:3])}{more})"
 
 
+def units(folder: Path, name: str, system: System, what: dict[str, Any]) -> Units:
+    """Return the units of a system's run; what was kept under other settings or by other code is not used."""
+    settings = {key: value for key, value in what.items() if key not in ("date", "command")}
+    parts = (system.TEST, settings, code(system), weights(system))
+    return Units(folder / f"{name}.part", digest(json.dumps(part, sort_keys=True) for part in parts))
+
+
 def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
     """Run a system, judge its numbers, and return its record; errors have the system's name."""
     # The numbers and the verdict.
@@ -236,9 +244,13 @@ def run_all(
     try:
         for name, (system, what) in wanted.items():
             if name not in records:
-                named_lab = lab._replace(said=partial(_show_stage, lab, name), pair=what.get("pair", lab.pair))
+                parts = units(folder, name, system, what)
+                named_lab = lab._replace(
+                    said=partial(_show_stage, lab, name), pair=what.get("pair", lab.pair), keep=parts.keep
+                )
                 held = run(name, system, named_lab, what)
                 write_json(path_of(folder, name), held)
+                parts.forget()
                 # In the form that the file gives back.
                 records[name] = json.loads(json.dumps(held))
             ended(name)

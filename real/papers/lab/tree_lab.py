@@ -8,7 +8,7 @@ says where blocks start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +17,13 @@ from torch import Tensor
 
 from real.decode.beams import BeamVerifier
 from real.decode.fixed import Fixed
-from real.decode.loop import decode_batch, keyed
 from real.decode.score import laws
 from real.decode.tree_plan import TreeVerifier, planned
 from real.decode.trees_block import Texts as Standing
 from real.decode.trees_block import Trees, nodes_logits, place_of
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel
-from real.models.names import TINY_PAIR
-from real.papers.lab.pairs import ends, pair_named
-from real.papers.lab.text_lab import Tally
+from real.papers.lab.pairs import pair_named
 from real.papers.lab.texts import Texts
 from specsim import trees
 from specsim.base.arrays import pick
@@ -93,7 +90,7 @@ class Reader:
     @torch.inference_mode()
     def ahead(self, text: tuple[int, ...], tree: TokenTree) -> None:
         """Read a tree after a text in one pass: the laws after all of its nodes are known then."""
-        after = [(*text, *_path(tree, row)) for row in range(len(tree.parents) + 1)]
+        after = [(*text, *path_to(tree, row)) for row in range(len(tree.parents) + 1)]
         if all(path in self._laws for path in after):
             return
 
@@ -133,117 +130,6 @@ class Reader:
         self._laws.clear()
 
 
-class Starts(NamedTuple):
-    """Where blocks start that all kinds share: a decode with one kind writes the texts."""
-
-    # At least one token each.
-    prompts: Sequence[list[int]]
-    # The kind that writes.
-    walk: str
-    # Blocks of a text at most, and trees of each kind at each of their starts.
-    blocks: int
-    trees: int = 1
-    # Name of the pair.
-    pair: str = TINY_PAIR
-
-
-def tallies(
-    starts: Starts,
-    kinds: Mapping[str, Kind],
-    seed: int,
-    show_stage: Callable[[str], None] = lambda words: None,
-) -> dict[str, Tally]:
-    """Expected tokens of blocks of every kind, at the starts of blocks of a decode with one kind.
-
-    Parameters
-    ----------
-    starts : Starts
-        The prompts, and how many blocks and trees.
-    kinds : mapping of str to Kind
-        Each verified tokenwise, its trees drawn by the same uniforms as the others'.
-    seed : int
-        Seed of the draws.
-    show_stage : callable
-        Called with the stage, for progress.
-
-    Returns
-    -------
-    dict of str to Tally
-        Tokens and blocks (prompts,) of each kind; a tree is a block. A text ends at the pair's end token.
-
-    Raises
-    ------
-    ValueError
-        A scheme that tokenwise verification does not know, or a text beyond a context.
-    """
-    both, stop = pair_named(starts.pair), ends(starts.pair)
-    target, draft = Reader(both.target), Reader(both.draft)
-    tokens = {name: np.zeros(len(starts.prompts)) for name in kinds}
-    counts = np.zeros(len(starts.prompts))
-    for i, prompt in enumerate(starts.prompts):
-        show_stage(f"blocks of prompt {i + 1} of {len(starts.prompts)}")
-        text = tuple(prompt)
-        for block in range(starts.blocks):
-            # Trees of all kinds, read in one pass of the target.
-            keys = [[seed, i, block, *([tree] if tree else [])] for tree in range(starts.trees)]
-            drawn = {
-                name: [_drafted(draft, kind, text, np.random.default_rng(key)) for key in keys]
-                for name, kind in kinds.items()
-            }
-            target.ahead(text, merged([drafted.tree for group in drawn.values() for drafted in group]))
-            counts[i] += starts.trees
-
-            # A block emits one token more than the depth of the accepted node.
-            new: tuple[int, ...] = ()
-            for name, kind in kinds.items():
-                for place, drafted in enumerate(drawn[name]):
-                    law = _law(target, kind, text, drafted)
-                    tokens[name][i] += 1 + float(law.sum(axis=-1) @ np.array([0, *drafted.tree.depth]))
-                    # The first tree of one kind writes the text.
-                    if name == starts.walk and place == 0:
-                        u = np.asarray(np.random.default_rng([seed, i, block, 1]).random())
-                        node, token = divmod(int(pick(law.reshape(-1), u)), law.shape[-1])
-                        new = (*_path(drafted.tree, node), token)
-            text = (*text, *new)
-            target.forget()
-            draft.forget()
-            if stop.intersection(new):
-                break
-    return {name: Tally(of_kind, counts) for name, of_kind in tokens.items()}
-
-
-def merged(drafted: Sequence[TokenTree]) -> TokenTree:
-    """Return one tree of the nodes of all trees, each text once; for a pass that reads them."""
-    paths = {_path(tree, row) for tree in drafted for row in range(1, len(tree.parents) + 1)}
-    ordered = sorted(paths, key=lambda path: (len(path), path))
-    place = {path: i for i, path in enumerate(ordered)}
-    parents = np.array([place.get(path[:-1], -1) for path in ordered], dtype=np.int64)
-    tokens = np.array([path[-1] for path in ordered], dtype=np.int64)
-    depth = np.array([len(path) for path in ordered], dtype=np.int64)
-    return TokenTree(parents, tokens, depth, "iid")
-
-
-def decoded(prompts: Sequence[list[int]], kind: Kind, length: int, seed: int, pair: str = TINY_PAIR) -> Tally:
-    """Tokens and target calls (prompts,) of the decode loop with trees of a kind.
-
-    It writes `length` tokens after each prompt, fewer where the pair's end token comes.
-    """
-    both = pair_named(pair)
-    rule = kind.verifier(both.draft.vocab_size)
-    runs = decode_batch(
-        both.target,
-        both.draft,
-        prompts,
-        max_tokens=length,
-        gamma=rule.depth,
-        uniforms=[keyed(seed, i) for i in range(len(prompts))],
-        stop=ends(pair),
-        rule=rule,
-    )
-    tokens, blocks = zip(*((len(run.tokens), len(run.blocks)) for run in runs), strict=True)
-    return Tally(np.array(tokens, dtype=np.float64), np.array(blocks, dtype=np.float64))
-
-
 def prompts_of(texts: Texts, count: int) -> list[list[int]]:
     """The first `count` different prompts of these texts."""
     _, first = np.unique(texts.group, return_index=True)
@@ -253,10 +139,10 @@ def prompts_of(texts: Texts, count: int) -> list[list[int]]:
 def laws_of(reader: Reader, text: tuple[int, ...], tree: TokenTree) -> Array:
     """A model's laws (n+1, V) after the text and after every node."""
     reader.ahead(text, tree)
-    return np.stack([reader((*text, *_path(tree, row))) for row in range(len(tree.parents) + 1)])
+    return np.stack([reader((*text, *path_to(tree, row))) for row in range(len(tree.parents) + 1)])
 
 
-def _drafted(
+def drafted_tree(
     draft: Reader,
     kind: Kind,
     text: tuple[int, ...],
@@ -271,7 +157,7 @@ def _drafted(
     return trees.draw_tree(draft, kind.shape, u, scheme=kind.scheme, prefix=text)
 
 
-def _law(target: Reader, kind: Kind, text: tuple[int, ...], drafted: Drafted) -> Array:
+def block_law(target: Reader, kind: Kind, text: tuple[int, ...], drafted: Drafted) -> Array:
     """Joint law (n+1, V) of the accepted node and the token after it."""
     rule = tree_rule("tokenwise", kind.scheme)
     p = laws_of(target, text, drafted.tree)
@@ -280,7 +166,7 @@ def _law(target: Reader, kind: Kind, text: tuple[int, ...], drafted: Drafted) ->
     return law
 
 
-def _path(tree: TokenTree, row: int) -> tuple[int, ...]:
+def path_to(tree: TokenTree, row: int) -> tuple[int, ...]:
     """Tokens from the root down to a row; row 0 is the root."""
     tokens, node = list[int](), row - 1
     while node >= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from real.papers.lab import tree_lab as on
+from real.papers.lab import tree_blocks as on
 from real.papers.lab.answers import prompts_of
 from real.papers.lab.contract import Lab, Record, Verdict
 from real.papers.lab.text_lab import Tally, gain, tau
@@ -54,16 +54,15 @@ def of_size(name: str) -> str:
 def run(lab: Lab) -> Record:
     """Every kind at the same starts, and each in the decode loop."""
     prompts = prompts_of(lab.pair, "test")[: lab.texts(PROMPTS, 3)]
-    starts = on.Starts(prompts, IID, lab.texts(BLOCKS, 1), lab.texts(TREES, 1), lab.pair)
-    by_kind = on.tallies(starts, kinds(*SIZE), lab.seed, lab.said)
+    starts = on.Starts(prompts, IID, lab.texts(BLOCKS, 1), lab.texts(TREES, 1))
+    by_kind = on.tallies(starts, kinds(*SIZE), lab)
     measured = {f"tokens a block, {of_size(name)}": tau(of_kind) for name, of_kind in by_kind.items()}
     measured[HEADLINE] = gain(by_kind[BEAMS], by_kind[IID])
 
     # The decode loop: each kind writes its own texts.
     few, length, runs = prompts[: lab.texts(DECODED, 3)], LENGTH if lab.share >= 0.1 else 6, dict[str, Tally]()
     for name, kind in kinds(*SIZE).items():
-        lab.said(f"decoded, {name}")
-        runs[name] = on.decoded(few, kind, length, lab.seed, lab.pair)
+        runs[name] = on.decoded(few, kind, length, lab)
         measured[f"tokens a block decoded, {of_size(name)}"] = tau(runs[name])
     measured[f"tokens a block added in the decode loop by {of_size(BEAMS)}"] = gain(runs[BEAMS], runs[IID])
     beams = measured[HEADLINE]

@@ -13,7 +13,8 @@ from real.papers.lab.contract import Lab, Record, Verdict
 from real.papers.lab.text_lab import gain, tau
 from real.papers.lab.texts import Texts
 from real.papers.lab.times import recorded
-from real.papers.lab.tree_lab import Kind, Starts, rows_by_text, tallies
+from real.papers.lab.tree_blocks import Starts, tallies
+from real.papers.lab.tree_lab import Kind, rows_by_text
 from real.studies.intervals import Estimate
 from specsim import optimal_acceptance, trees
 from specsim.verify.step import kseq
@@ -74,19 +75,24 @@ def shares(texts: Texts, each: int) -> dict[int, float]:
     return least
 
 
+def _shares(lab: Lab) -> dict[str, float]:
+    """The same by name, and the number of rows: the texts of the target, at T = 1."""
+    lab.said("rows of both models")
+    test_texts = texts_of(lab, 1.0, "test", ROWS)
+    least = {f"{SHARE}, K = {k}, T = 1": share for k, share in shares(test_texts, EACH).items()}
+    return {"rows": float(len(test_texts.rows) * EACH)} | least
+
+
 def run(lab: Lab) -> Record:
     """Every kind after the same prompts, K-SEQ against the optimum on rows, and predicted speeds."""
     # Rows.
-    lab.said("rows of both models")
-    test_texts = texts_of(lab, 1.0, "test", ROWS)
-    exact = {"1 - 1/e": LEAST, "rows": float(len(test_texts.rows) * EACH)}
-    exact |= {f"{SHARE}, K = {k}, T = 1": share for k, share in shares(test_texts, EACH).items()}
+    exact: dict[str, float] = {"1 - 1/e": LEAST, **lab.keep("rows", lambda: _shares(lab))}
 
     # Blocks from the same starts.
     counts = COUNTS[:2] if lab.share >= 0.1 else (TESTED,)
     prompts = prompts_of(lab.pair, "test")[: lab.texts(PROMPTS, 3)]
-    starts = Starts(prompts, ONE, lab.texts(BLOCKS, 1), lab.texts(TREES, 1), lab.pair)
-    by_kind = tallies(starts, kinds(counts), lab.seed, lab.said)
+    starts = Starts(prompts, ONE, lab.texts(BLOCKS, 1), lab.texts(TREES, 1))
+    by_kind = tallies(starts, kinds(counts), lab)
     exact["trees of each kind"] = float(by_kind[ONE].blocks.sum())
     measured = {f"tokens a block, {name}, T = 1": tau(of_kind) for name, of_kind in by_kind.items()}
     for k in counts:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import real.cli
 from real.papers import systems
-from real.papers.lab import contract, pairs, records, report
+from real.papers.lab import contract, records, report
 from real.papers.lab.contract import Lab, Record
 from real.papers.models import store
 from real.studies.intervals import Estimate
@@ -206,31 +206,6 @@ def test_a_record_that_says_something_else_is_stale(
     again = run("coin", "--out", tmp_path)
     assert f"coin: stale, {reason}" in again.stderr
     assert json.loads(path.read_text())["verdict"] == "shows"
-
-
-def test_a_record_names_the_pair_that_it_was_made_on(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By default the pair that the system names; with it its size, and what tells its target from others."""
-    monkeypatch.setattr(systems.find("coin"), "PAIR", "smollm2", raising=False)
-    monkeypatch.setattr(pairs, "check_installed", lambda pair: None)
-    monkeypatch.setattr(pairs, "scale", lambda pair: {"target": len(pair)})
-    for words, pair in (((), "smollm2"), (("--pair", "tiny", "--force"), "tiny")):
-        assert run("coin", "--out", tmp_path, *words).exit_code == 0
-        held = json.loads((tmp_path / "coin.json").read_text())
-        assert vars(systems.find("coin"))["RUNS"][-1].pair == held["provenance"]["pair"] == pair
-        assert (held["provenance"]["target"], held["scale"]) == (pairs.identity(pair), {"target": len(pair)})
-    assert run("die", "--out", tmp_path).exit_code == 0
-    assert json.loads((tmp_path / "die.json").read_text())["scale"] is None
-
-
-def test_a_record_without_a_number_that_the_verdict_reads_is_stale(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("coin", "--out", tmp_path)
-    held, coin = json.loads((tmp_path / "coin.json").read_text()), systems.find("coin")
-    monkeypatch.setattr(coin, "verdict", lambda record: "shows" if record.measured["tails"].low > 0 else "contradicts")
-    assert records.stale(held, coin) == "it lacks the number 'tails', by which it is judged now"
 
 
 def test_ctrl_c_keeps_what_has_ended(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

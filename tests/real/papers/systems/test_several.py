@@ -9,6 +9,7 @@ import torch
 from real.decode.score import laws
 from real.decode.warp import Warping
 from real.models.model import full_logits
+from real.papers.lab import tree_blocks as blocks
 from real.papers.lab import tree_lab as on
 from real.papers.lab.answers import prompts_of
 from real.papers.lab.contract import Lab, Record
@@ -69,15 +70,15 @@ def test_a_block_of_one_draft_is_expected_as_its_coins_say() -> None:
     """1 + 1 - TV on average over the draft; a block of a target that drafts for itself keeps all it drafts."""
     one, q = Kind("iid", (-1,)), Reader(pair().draft)(PROMPT)
     p = on.laws_of(Reader(pair().target), PROMPT, trees.draw_tree(lambda text: q, (-1,), np.zeros(1)).tree)[0]
-    starts = on.Starts([list(PROMPT)], "one", 1)
-    drawn = [float(on.tallies(starts, {"one": one}, seed)["one"].tokens[0]) for seed in range(24)]
+    starts = blocks.Starts([list(PROMPT)], "one", 1)
+    drawn = [float(blocks.tallies(starts, {"one": one}, Lab(seed))["one"].tokens[0]) for seed in range(24)]
     ratio = np.minimum(1, p / q)
     assert set(np.round(drawn, 6)) <= set(np.round(1 + ratio, 6)), "each is 1 + min(1, p/q) of its draft"
 
 
 def test_kinds_share_their_starts_and_their_uniforms() -> None:
     kinds = {"a": Kind("paths", (-1, 0), "kseq"), "b": Kind("paths", (-1, 0), "recursive"), "c": Kind("iid", (-1, 0))}
-    found = on.tallies(on.Starts([list(PROMPT)] * 2, "a", 2), kinds, 3)
+    found = blocks.tallies(blocks.Starts([list(PROMPT)] * 2, "a", 2), kinds, Lab(3))
     for name in ("b", "c"):  # with one draft a position all of them are the same rule
         assert np.abs(found["a"].tokens - found[name].tokens).max() < 1e-9
     assert found["a"].tokens[0] != found["a"].tokens[1], "each text has uniforms of its own"
@@ -86,21 +87,21 @@ def test_kinds_share_their_starts_and_their_uniforms() -> None:
 def test_more_trees_at_a_start_are_blocks_of_their_own() -> None:
     """The first of them is the one that is drawn alone, and writes the same text."""
     kinds = {"a": Kind("paths", (-1, 0), "kseq"), "b": Kind("beam", (2, 2))}
-    one, three = (on.tallies(on.Starts([list(PROMPT)], "a", 2, count), kinds, 3) for count in (1, 3))
+    one, three = (blocks.tallies(blocks.Starts([list(PROMPT)], "a", 2, count), kinds, Lab(3)) for count in (1, 3))
     assert (one["b"].blocks.tolist(), three["b"].blocks.tolist()) == ([2.0], [6.0])
     assert all(one[name].tokens[0] < three[name].tokens[0] - 4 for name in kinds)
 
 
 def test_blocks_end_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = {"a": Kind("paths", (-1, 0))}
-    monkeypatch.setattr(on, "ends", lambda pair: frozenset(range(2048)))
-    assert on.tallies(on.Starts([list(PROMPT)], "a", 3), kinds, 3)["a"].blocks.tolist() == [1.0]
+    monkeypatch.setattr(blocks, "ends", lambda pair: frozenset(range(2048)))
+    assert blocks.tallies(blocks.Starts([list(PROMPT)], "a", 3), kinds, Lab(3))["a"].blocks.tolist() == [1.0]
 
 
 def test_merged_trees_have_each_text_once() -> None:
     first = TokenTree(np.array([-1, 0, -1]), np.array([5, 6, 5]), np.array([1, 2, 1]), "iid")
     second = TokenTree(np.array([-1, 0, 1]), np.array([5, 7, 6]), np.array([1, 2, 3]), "iid")
-    found = on.merged([first, second])
+    found = blocks.merged([first, second])
     assert found.tokens.tolist() == [5, 6, 7, 6]
     assert found.parents.tolist() == [-1, 0, 0, 2]
     assert found.depth.tolist() == [1, 2, 2, 3]
@@ -111,7 +112,7 @@ def test_a_kind_is_decoded_by_its_own_verifier() -> None:
     of_beam, of_paths = beam.verifier(2048), paths.verifier(2048)
     assert (of_beam.nodes(3), of_beam.depth, of_beam.told) == (6, 3, {})
     assert (of_paths.nodes(2), of_paths.depth, of_paths.told) == (4, 2, {"step": "kseq"})
-    found = on.decoded([[5, 6], list(PROMPT)], beam, 5, 1)
+    found = blocks.decoded([[5, 6], list(PROMPT)], beam, 5, Lab(1))
     assert found.tokens.tolist() == [5, 5]
     assert found.blocks.max() < 5, "some drafts are kept"
 
@@ -122,7 +123,7 @@ def test_a_trial_of_rsd() -> None:
     found = rsd.run(lab).measured
     loop = {}
     for name, kind in rsd.kinds(*rsd.SIZE).items():
-        told = on.decoded(prompts_of("tiny", "test")[:3], kind, 6, lab.seed)
+        told = blocks.decoded(prompts_of("tiny", "test")[:3], kind, 6, lab)
         loop[name] = found[f"tokens a block decoded, {rsd.of_size(name)}"].value
         assert loop[name] == told.tokens.sum() / told.blocks.sum()
         assert found[f"tokens a block, {rsd.of_size(name)}"].value > 1
