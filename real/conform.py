@@ -48,16 +48,30 @@ def written(
     *,
     end: int | None = None,
 ) -> list[int]:
-    """Return the text that the loop writes with the uniforms of a generator."""
+    """Return the text that the loop writes on tables with the uniforms of a generator."""
     # A text needs a token before the first; the models do not look at it.
+    return followed_text(rule, table(target), table(draft), [0, *prompt], n, Warping(*sampling_params), random, end)
+
+
+def followed_text(
+    rule: str,
+    target: LanguageModel,
+    draft: LanguageModel,
+    prompt: list[int],
+    n: int,
+    warping: Warping,
+    random: Any,
+    end: int | None = None,
+) -> list[int]:
+    """Return the text that the loop writes with the uniforms of a generator."""
     return decode(
-        table(target),
-        table(draft),
-        [0, *prompt],
+        target,
+        draft,
+        prompt,
         max_tokens=n,
         gamma=GAMMA,
         uniforms=by_position(random),
-        warping=Warping(*sampling_params),
+        warping=warping,
         stop=frozenset() if end is None else frozenset([end]),
         rule=followed(rule),
         draw=lambda rows, u: torch.from_numpy(np.asarray(pick(rows.numpy(), numbers(u)))),

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 from specsim import discover
 from specsim.base import check, limits
 from specsim.conform.subject import ORDER, Subject
+from specsim.conform.toys import Toy
 from specsim.trees import topology
 
 # The scheme of trees that are several whole paths, which is no file of `specsim/draft`.
@@ -47,6 +48,10 @@ def validate(value: Any) -> Subject:
             _one_of(value, known, field + name)
     _one_of(subject.needs_device, ("", "cuda"), f"{field}needs_device")
 
+    # Models of its own.
+    if subject.models is not None:
+        _models(subject, field)
+
     # Fields of several values.
     _one_of(subject.scheme, (*discover.names("draft"), PATHS, "deterministic"), f"{field}scheme")
     if sorted(_several(subject.order, f"{field}order")) != sorted(ORDER):
@@ -60,6 +65,19 @@ def validate(value: Any) -> Subject:
     for shape in _several(subject.shapes, f"{field}shapes", least=1):
         _shape(shape, f"{field}shapes")
     return subject
+
+
+def _models(subject: Subject, field: str) -> None:
+    """Refuse models of its own that are no two tables over the same tokens, or of another kind of subject."""
+    if subject.kind != "decoder" or subject.warps:
+        raise ValueError(f"{field}models is for a decoder that takes no sampling parameters (warps=False)")
+    models = _several(subject.models, f"{field}models")
+    if len(models) != 2 or not all(isinstance(model, Toy) for model in models):
+        raise TypeError(
+            f"{field}models must be two specsim.conform.toys.Toy, target and draft, got {check.shown(models)}"
+        )
+    if models[0].vocab != models[1].vocab:
+        raise ValueError(f"{field}models have {models[0].vocab} and {models[1].vocab} tokens; both must have the same")
 
 
 def _text(value: Any, name: str) -> None:

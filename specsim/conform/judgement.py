@@ -26,6 +26,9 @@ FIRST = ("vacuity", "marginal", "joint", "bound")
 # The property that is asked last, and only if nothing convicted before: it looks for errors that
 # the others cannot see.
 LAST = "larger"
+# The properties that are asked of a subject with models of its own: the others have models that it
+# does not run.
+OF_OWN_MODELS = ("marginal", "joint")
 DECIDED = ("convicted", "lossy by design", "broken")
 # Fraction of the budget for the call that is under way when it ends.
 GRACE = 0.1
@@ -193,7 +196,13 @@ def asked(kind: str) -> list[str]:
 def _cases(name: str, subject: Subject) -> list[Case]:
     """Return the cases of a property, if it concerns a subject."""
     module = importlib.import_module(f"{PROPERTIES}.{name}")
-    return list(module.cases(subject)) if subject.kind in module.KINDS else []
+    return list(module.cases(subject)) if _concerns(name, subject) else []
+
+
+def _concerns(name: str, subject: Subject) -> bool:
+    """Return whether a property is asked of a kind of subject, and of one with models of its own."""
+    module = importlib.import_module(f"{PROPERTIES}.{name}")
+    return subject.kind in module.KINDS and (subject.models is None or name in OF_OWN_MODELS)
 
 
 def _judged(name: str, subject: Subject, trial: Trial) -> Verdict | None:
@@ -202,7 +211,7 @@ def _judged(name: str, subject: Subject, trial: Trial) -> Verdict | None:
     module, before = importlib.import_module(f"{PROPERTIES}.{name}"), caller.runs
 
     # Is the property asked at all?
-    if subject.kind not in module.KINDS:
+    if not _concerns(name, subject):
         return None
     if findings.refused:
         if not _cases(name, subject):
@@ -236,4 +245,6 @@ def _unasked(name: str, subject: Subject) -> str:
     module = importlib.import_module(f"{PROPERTIES}.{name}")
     if subject.kind not in module.KINDS:
         return f"a {subject.kind} is not asked: it concerns {', '.join(module.KINDS)}"
+    if not _concerns(name, subject):
+        return f"a subject with models of its own is asked {' and '.join(OF_OWN_MODELS)} alone"
     return str(vars(module).get("NEEDS", "it does not concern this subject"))

@@ -34,8 +34,14 @@ def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, word
     Laws with zeros follow a prompt, if the subject takes one, and peaked laws a long one. Four
     drafts or nodes and more are on two tokens only. Where laws are handed over, one is on five
     tokens, two on eight, one on many, and three on numbers of tokens that the subject's name
-    decides; a chain that takes 0 drafts has a case without drafts.
+    decides; a chain that takes 0 drafts has a case without drafts. Models of the subject's own are
+    the only ones.
     """
+    if subject.models is not None:
+        for size in sizes(subject):
+            yield make(subject, *subject.models, size, words, sampling_params)
+        return
+
     # Positive laws, and laws with zeros, at every size.
     untied = truncates(sampling_params)
     for size in sizes(subject):

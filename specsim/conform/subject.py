@@ -97,6 +97,7 @@ class Subject(NamedTuple):
     dtypes: tuple[str, ...] = ()
     paths: Callable[..., tuple[Any, Any]] | None = None
     batch: Callable[..., Any] | None = None
+    models: tuple[Any, Any] | None = None
     needs_device: str = ""
     note: str = ""
 
@@ -143,6 +144,8 @@ FIELDS = {
     "batch": "as `run`, with a leading axis of N on every argument and result ((N,), (N, T) padded with -1, or a pair "
     "of them); what Monte Carlo uses. Trees: one tree with tokens (N, n). `end`, `limit` and `mask` are None. With 0 "
     "among `sizes` rows without drafts stand beside others: their drafts are -1",
+    "models": "of a decoder that runs models of its own: target and draft as two `specsim.conform.toys.Toy`, tables of "
+    "their laws. Its first token and its joint law are judged against the target's, and nothing else is",
     "needs_device": "cuda: not available on a machine without",
     "note": "one line for the report: a caveat, a version, an issue",
 }

@@ -43,7 +43,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
             "pair": {"named", "origin", "writing"},
             "load_pair": {"named", "origin", "pair"},
         },
-        {"studies": set(), "train": set(), "conform": set()},
+        {"studies": set(), "train": set(), "conform": set(), "conform_smollm2": {"conform"}},
         {"gpu": set(), "papers": set()},
         {"cli": set(), "__main__": {"cli"}},
     ],
