@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from specsim.claims.statements._bank import shown
 from specsim.claims.statements._verdict import REFUTED, UNDER, Settled
 from specsim.lengths.budgets import batch_budget, budget_loss
 
@@ -30,14 +31,15 @@ def settle() -> Settled:
     rows = [[a, a * b] for a, b in product(thirds, repeat=2)]
     curves = [[F(n) for n in (6, 7, 8, 9, 10)], [F(n) for n in (6, 8, 8, 8, 11)]]
     holds = all(
-        batch_budget([first, second], times).speed == _best_by_hand([first, second], times)
+        batch_budget([first, second], curve).speed == _best_by_hand([first, second], curve)
         for first, second in product(rows, repeat=2)
-        for times in curves
+        for curve in curves
     )
     # Each confidence c stated as (1 + c)/2: an increasing function, which changes the order of products.
-    true = np.array([[F(1, 2), F(1, 4)], [F(24, 100), F(0)]])
-    stated = np.array([[F(3, 4), F(9, 16)], [F(62, 100), F(31, 100)]])
-    lost = budget_loss(stated, true, [F(1), F(1), F(1), F(4), F(4)])
+    confidences = np.array([[F(1, 2), F(1, 2)], [F(6, 25), F(0)]])
+    true, stated = confidences.cumprod(axis=1), ((1 + confidences) / 2).cumprod(axis=1)
+    times = [F(n) for n in (1, 1, 1, 4, 4)]
+    lost = budget_loss(stated, true, times)
     return Settled(
         UNDER if holds else REFUTED,
         "confidences that are true: the choice is optimal, since survivals fall along a request (T61, checked by Coq). "
@@ -45,7 +47,9 @@ def settle() -> Settled:
         "its abstract and by its use in engines.",
         {
             "pairs of requests, in thirds": str(len(rows) ** 2),
-            "true survivals": "(1/2, 1/4), (6/25, 0)",
+            "true survivals": "; ".join(map(shown, true)),
+            "survivals, c stated as (1 + c)/2": "; ".join(map(shown, stated)),
+            "times of 0, 1, ... drafts": ", ".join(map(str, times)),
             "verified, true confidences": ", ".join(map(str, lost.best.lengths)),
             "verified, c stated as (1 + c)/2": ", ".join(map(str, lost.chosen.lengths)),
             "speed lost": str(lost.loss),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from specsim.claims.statements._bank import Case, shown, smallest
-from specsim.claims.statements._verdict import HOLDS, UNDER, Settled
+from specsim.claims.statements._verdict import HOLDS, REFUTED, UNDER, Settled
 from specsim.exact.tree import expected_kept
 from specsim.types import Array
 
@@ -36,8 +36,10 @@ def settle() -> Settled:
     """Compute the verdict on the statement."""
     worse = smallest(lambda p, q: (_kept(p, q, _DELAYED), _kept(p, q, _FROM_ROOT)), (2,))
     better = smallest(lambda p, q: (_kept(p, q, _FROM_ROOT), _kept(p, q, _DELAYED)), (2,))
-    if worse is None or better is None:
+    if worse is None:
         return Settled(HOLDS, "in every small pair that was tried.", {})
+    if better is None:
+        return Settled(REFUTED, "no small pair that was tried is for it.", _numbers(worse, "worse"))
     return Settled(
         UNDER,
         "where most first drafts are kept, a longer tree is worth more than a second chance; where few are, the second "

@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 
 from specsim.claims.statements._bank import F, laws, shown
-from specsim.claims.statements._verdict import HOLDS, UNDER, Settled
+from specsim.claims.statements._verdict import HOLDS, UNDECIDED, Settled
 from specsim.types import Array
 
 SOURCE = "arXiv:2602.23881"
@@ -46,4 +46,4 @@ def settle() -> Settled:
                         "draft of more divergence": f"{shown(second)}; accepted {more_accepted}",
                     },
                 )
-    return Settled(UNDER, "no small case was found.", {})
+    return Settled(UNDECIDED, "no small case was found.", {})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.claims.statements._verdict import REFUTED, UNDER, Settled
+from specsim.claims.statements._verdict import HOLDS, UNDER, Settled
 from specsim.exact.chain import expected_tokens
 from specsim.exact.one_pass import one_pass_draft
 
@@ -36,7 +36,7 @@ def settle() -> Settled:
     plain, markov = taus(3, *THIRDS)
     copied, perfect = taus(3, 1, (3, 0), (3, 0, 3, 0))
     return Settled(
-        UNDER if markov < plain else REFUTED,
+        UNDER if markov < plain else HOLDS,
         "a target that looks back one token, which such a head drafts perfectly. Where the third token depends on the "
         "first two together, the mean given the second can be farther from them than the mean over both, and the head "
         "keeps less (T60). The papers' measurements are not decided by this; they were read as abstracts.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from specsim.claims.statements._bank import shown, smallest
-from specsim.claims.statements._verdict import HOLDS, UNDER, Settled
+from specsim.claims.statements._verdict import HOLDS, REFUTED, UNDER, Settled
 from specsim.exact.tree import expected_kept
 from specsim.types import Array
 
@@ -27,8 +27,11 @@ def settle() -> Settled:
     """Compute the verdict on the statement."""
     behind = smallest(_kept, (2,))
     ahead = smallest(lambda p, q: _kept(p, q)[::-1], (2,))
-    if behind is None or ahead is None:
+    if behind is None:
         return Settled(HOLDS, "in every small pair that was tried.", {})
+    if ahead is None:
+        numbers = behind.numbers("traversal", "transport")
+        return Settled(REFUTED, "no small pair that was tried is for it.", numbers)
     return Settled(
         UNDER,
         "traversal tests whole paths, transport chooses better among siblings: either is ahead on some pairs of laws "

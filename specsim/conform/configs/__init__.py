@@ -11,6 +11,7 @@ from pathlib import Path
 from specsim.conform.configs import sglang, speculators, tensorrt_llm, vllm
 from specsim.conform.configs.reading import Content, read
 from specsim.conform.configs.record import Config
+from specsim.conform.configs.unread import unread_fields
 
 # In the order in which a file is offered to them: the most telling names first.
 ENGINES = (speculators, sglang, tensorrt_llm, vllm)
@@ -35,5 +36,7 @@ def of_content(content: Content, place: str) -> Config:
         raise ValueError(MANY_ENGINES.format(place=place, names=" and ".join(engine.NAME for engine in asked)))
     if not asked:
         raise ValueError(NO_ENGINE.format(place=place))
-    config: Config = asked[0].judged(content, place)
-    return config
+    (engine,) = asked
+    config: Config = engine.judged(content, place)
+    unread = unread_fields(content, engine.names_read(content), engine.NAME)
+    return config._replace(fields=(*config.fields, *unread))

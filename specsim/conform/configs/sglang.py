@@ -27,11 +27,18 @@ NEUTRAL = frozenset(_NEUTRAL.split())
 # Fields of drafters that look tokens up begin with these.
 LOOKING_UP = ("speculative_ngram_", "speculative_lookahead_")
 SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
+# How the set rate is kept, which matters only with the length.
+SIMULATION = {SIMULATED, "SGLANG_SIMULATE_ACC_METHOD"}
 
 
 def is_written_for(content: Content) -> bool:
     """True if a field is one of SGLang's about speculation."""
     return bool((NEUTRAL | {SINGLE, ACC, SIMULATED}) & set(content))
+
+
+def names_read(content: Content) -> set[str]:
+    """Return the names that are read: options about speculation, and the variables of simulated acceptance."""
+    return {name for name in content if name.startswith("speculative_")} | SIMULATION
 
 
 def judged(content: Content, place: str) -> Config:

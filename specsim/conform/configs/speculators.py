@@ -22,6 +22,13 @@ def is_written_for(content: Content) -> bool:
     return "speculators_config" in content or "proposal_methods" in content
 
 
+def names_read(content: Content) -> set[str]:
+    """Return the names that are read at the top, and those that only name the drafter; all of a part alone."""
+    if "speculators_config" not in content:
+        return set(content)
+    return {"speculators_config", "speculators_model_type", "speculators_version"}
+
+
 def judged(content: Content, place: str) -> Config:
     """Return what the proposal that is used by default switches on."""
     section = nested(content.get("speculators_config", content), f"{place}: speculators_config")

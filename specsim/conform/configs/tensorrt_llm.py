@@ -38,6 +38,11 @@ def is_written_for(content: Content) -> bool:
     return "decoding_type" in (inner if isinstance(inner, dict) else content)
 
 
+def names_read(content: Content) -> set[str]:
+    """Return the names that are read at the top: that of the configuration, or all of a configuration alone."""
+    return {"speculative_config"} & set(content) or set(content)
+
+
 def judged(content: Content, place: str) -> Config:
     """Return what the fields switch on."""
     told = nested(content.get("speculative_config", content), f"{place}: speculative_config")

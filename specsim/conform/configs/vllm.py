@@ -48,6 +48,11 @@ def is_written_for(content: Content) -> bool:
     return bool({"num_speculative_tokens", "method", "rejection_sample_method"} & set(content))
 
 
+def names_read(content: Content) -> set[str]:
+    """Return the names that are read at the top: those of the configuration, or all of a configuration alone."""
+    return {"speculative_config", "sc"} & set(content) or set(content)
+
+
 def judged(content: Content, place: str) -> Config:
     """Return what the fields switch on."""
     if "speculative_config" in content and "sc" in content:
@@ -55,9 +60,6 @@ def judged(content: Content, place: str) -> Config:
     inner = content.get("speculative_config", content.get("sc", content))
     told = nested(inner, f"{place}: speculative_config")
     fields = unknown_fields(told, NEUTRAL | VERIFYING, NAME)
-    if inner is not content:
-        reason = "it stands beside speculative_config; move it there, or leave it out"
-        fields += [Field(name, content[name], "unknown", reason) for name in sorted(VERIFYING & set(content))]
     method = told.get("rejection_sample_method")
     law = None
     if method == "fly":
