@@ -10,8 +10,10 @@ from real.decode.options import DecodeOptions
 from real.decode.stops import Stream, cut, stopping
 from real.models.model import LanguageModel
 from real.prompts.chat_template import prompt_ids
+from specsim.base.results import result
 
 
+@result("text", "tokens_per_call", "seconds")
 class Generation(NamedTuple):
     """A text of `Pair.generate` up to a stop string, its tokens, its blocks, and its seconds."""
 
@@ -19,6 +21,11 @@ class Generation(NamedTuple):
     tokens: list[int]
     blocks: list[Block]
     seconds: float
+
+    @property
+    def tokens_per_call(self) -> float:
+        """Return the tokens per target call; nan where nothing was written."""
+        return len(self.tokens) / len(self.blocks) if self.blocks else float("nan")
 
 
 class Request(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 
 from real.decode.given_text import Along, windows
 from specsim.base import check
+from specsim.base.results import result
 from specsim.discover import Rule, facts, name_of
 from specsim.lengths.blocks import Renewal, renewal, text_survival
 from specsim.types import Array
@@ -26,6 +27,7 @@ class StepScore(NamedTuple):
     posterior: Array
 
 
+@result("positions", "mean_acceptance")
 class Score(NamedTuple):
     """A text under target and draft: p and q of its own tokens, and the acceptance at each position; all (T,).
 
@@ -45,6 +47,16 @@ class Score(NamedTuple):
             name, kind = name_of(rule[0]), facts(rule[0]).family
             raise ValueError(f"rule {name!r} is a {kind} rule: its tau needs whole rows, which were not scored for it")
         return self.steps[rule]
+
+    @property
+    def positions(self) -> int:
+        """Return how many tokens the text has."""
+        return len(self.p)
+
+    @property
+    def mean_acceptance(self) -> float:
+        """Return the mean over positions of the probability that one draft there is accepted."""
+        return float(np.mean(self.acceptance))
 
     @property
     def ratio(self) -> Array:
@@ -82,6 +94,7 @@ class Score(NamedTuple):
         return float(predict_blocks(self, gamma, decoding_rule(rule)).tau)
 
 
+@result("positions")
 class DrafterScore(NamedTuple):
     """A text under a target and a drafter whose probabilities may depend on where a block starts.
 
@@ -91,6 +104,11 @@ class DrafterScore(NamedTuple):
 
     q: Array
     p: Array
+
+    @property
+    def positions(self) -> int:
+        """Return how many tokens the text has."""
+        return len(self.p)
 
     def tau(self, gamma: int, rule: Rule = "tokenwise") -> float:
         """Predicted tokens per target call when the target writes this text with `gamma` drafts per block.

@@ -121,7 +121,13 @@ def closing(record: dict[str, Any]) -> str:
     basis = "from scored texts and timings of single cycles"
     if extrapolated:
         basis += f" at gamma {', '.join(map(str, timed))} (others extrapolated)"
-    return f"Predicted {basis}; measured by decoding, in turn with plain decoding. Brackets: 95 % over prompts."
+
+    # Where few prompts are timed, tau is of all of them.
+    prompts, timed_prompts = record["provenance"]["prompts"], record["provenance"].get("timed_prompts")
+    decoded = "decoding"
+    if timed_prompts is not None and timed_prompts < prompts:
+        decoded = f"decoding, tau on {prompts} prompts in one batch, times on {timed_prompts} of them alone"
+    return f"Predicted {basis}; measured by {decoded}, in turn with plain decoding. Brackets: 95 % over prompts."
 
 
 def errors(record: dict[str, Any]) -> str:
