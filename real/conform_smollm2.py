@@ -126,4 +126,8 @@ class Few:
             store.kv, remaining = before.kv.clone(), read[-1:]
         for start, row in remaining:
             logits = store.append(self.ids[torch.tensor([row])], [0], [start], len(row))[0]
-        return Made(logits[:, self.ids], store.kv.clone() if isinstance(store, Llama) else None)
+        if not isinstance(store, Llama):
+            return Made(logits[:, self.ids], None)
+        # Of the room for later positions nothing is kept.
+        length = max(start + len(row) for start, row in read)
+        return Made(logits[:, self.ids], store.kv[..., :length, :].clone())
