@@ -180,6 +180,18 @@ def test_tokens_that_the_target_never_emits() -> None:
     assert best.cap == np.inf
     near = nearest_output(p, q, acceptance=0.75)
     assert near.output.tolist() == [0.375, 0.375, 0.25]
+    # What a lossless rule accepts: they are all refused, and the cap is that of the other tokens.
+    near = nearest_output(p, q, acceptance=0.5)
+    assert (near.output.tolist(), near.cap) == (p, 1)
+
+
+def test_rows_that_sum_to_nearly_one_are_rescaled() -> None:
+    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
+    for divergence in DIVERGENCES:
+        best = lossy_optimum(p, q, limit=0.05, divergence=divergence)
+        near = lossy_optimum(p * (1 - 5e-7), q * (1 + 5e-7), limit=0.05, divergence=divergence)
+        assert near.acceptance == pytest.approx(float(best.acceptance), abs=1e-12)
+        assert near.bound == pytest.approx(float(best.bound), abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,17 @@ def test_mean_errors_must_not_be_multiplied() -> None:
     assert drift.tv[1] == drift.by_sum[1] == drift.by_worst[1] == 1 > 1 - (1 - means[0]) * (1 - means[1])
 
 
+def test_places_count_where_both_laws_come() -> None:
+    """Errors of 1 behind a token that one of the two laws never writes are no error of a place."""
+    fair, sure, other = [F(1, 2), F(1, 2)], [F(1), F(0)], [F(0), F(1)]
+    near, far = ([F(1, 2), F(1, 2)], [F(1, 4), F(3, 4)]), (sure, other)
+    for first in ((fair, sure), (sure, fair)):
+        target, draft = (model_of({(): first[i], (0,): near[i], (1,): far[i]}) for i in range(2))
+        drift = text_drift(target, draft, rule=emits_drafts(), length=2)
+        assert list(drift.by_worst) == [F(1, 2), 1 - (1 - F(1, 2)) * (1 - F(1, 4))]
+        assert drift.by_kl.tolist() == np.sqrt(drift.kl / 2).tolist()
+
+
 def test_rows_of_all_texts_give_the_exact_sum() -> None:
     """Four equally likely texts as rows: means over rows are means along the target's texts."""
     fair = {text: [F(1, 2), F(1, 2)] for text in [(), (0,), (1,)]}

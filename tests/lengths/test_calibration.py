@@ -89,3 +89,8 @@ def test_bad_arguments_are_named() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             confidence_calibration(confidences, accepted)
+
+
+def test_errors_of_bins_do_not_cancel() -> None:
+    found = confidence_calibration([[0.25], [0.25], [0.75], [0.75]], [1, 0, 1, 0], bins=2).drafts
+    assert (found.error, found.reliability) == (0.25, 0.0625)

@@ -202,3 +202,34 @@ def test_greedy_is_a_truth_value() -> None:
     rows = np.full((3, 2), 0.5)
     with pytest.raises(TypeError, match=r"^greedy must be True or False, got 'no'$"):
         fly.prepare(rows, rows[:2], greedy="no")  # type: ignore[arg-type]
+
+
+def test_an_entropy_at_the_threshold_defers() -> None:
+    half = np.full((3, 2), 0.5)
+    assert fly.prepare(half, half[:2], 1, math.log(2)).unsure.tolist() == [True, False]
+    assert fly.prepare(half, half[:2], 1, math.nextafter(math.log(2), 1)).unsure.tolist() == [False, False]
+    # Of rows in float32 the entropy is taken in float64.
+    p = np.array([0.2, 0.3, 0.5], dtype=np.float32)
+    assert float(fly.entropy(p, 3)) == float(fly.entropy(p.astype(np.float64), 3))
+
+
+@pytest.mark.parametrize(
+    ("window", "passes", "accepted"),
+    [(1, (0, 1, 0, 0), 2), (2, (0, 1, 0, 1), 0), (2, (0, 1, 1, 1), 4), (3, (0, 1, 1, 0), 0), (3, (0, 1, 1, 1), 4)],
+)
+def test_the_sampler_keeps_what_a_whole_window_behind_it_keeps(
+    window: int, passes: tuple[int, ...], accepted: int
+) -> None:
+    """Fair coins against drafts that are sure: a draft fails where its number is above a half."""
+    p, q = np.full((5, 2), 0.5), np.array([[1.0, 0.0]] * 4)
+    u = np.array([0.25 if one else 0.75 for one in (*passes, 1)])
+    found, _ = fly.verify(fly.prepare(p, q, window, 0.6), np.zeros(4, dtype=np.int64), u)
+    assert int(found) == accepted
+
+
+def test_greedy_drafts_pass_by_their_rank() -> None:
+    """The likeliest token passes at any probability, and no other one does."""
+    p = np.array([[0.4, 0.35, 0.25]] * 3)
+    plan = fly.prepare(p, p[:2], 1, 5.0, greedy=True)
+    found = [int(fly.verify(plan, np.array([x, 0]), np.zeros(3))[0]) for x in range(3)]
+    assert found == [2, 0, 0]
