@@ -190,7 +190,13 @@ def parameters(weights: str) -> int:
         path = store.path_of(name)
     with Path(path).open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+    # Tokens of a head and scales are no parameters; a matrix with a scale has four weights in three bytes.
+    count = 0
+    for name, tensor in header.items():
+        if name not in ("__metadata__", "tokens") and not name.endswith(".scale"):
+            size = math.prod(tensor["shape"])
+            count += size * 4 // 3 if f"{name}.scale" in header else size
+    return count
 
 
 def _literature(paper: str) -> str:

@@ -17,6 +17,7 @@ from helpers.toy_system import COIN
 from typer.testing import CliRunner
 
 import real.cli
+from real.draft import exit
 from real.papers import systems
 from real.papers.lab import records, report
 from real.papers.lab.contract import Record, from_json
@@ -222,3 +223,12 @@ def test_the_check_of_records_can_fail(folder: Path, change: dict[str, Any], pro
 def test_a_record_without_its_system_is_seen(folder: Path) -> None:
     (folder / "coin.json").rename(folder / "die.json")
     assert problems(folder) == ["die: no such system"]
+
+
+def test_parameters_are_those_of_the_network(clauses: ModuleType) -> None:
+    """Of weights as they are, and in six bits, with a head of few tokens beside them."""
+    for name in ("exit_1", "smollm2/exit_2"):
+        block = exit.shipped(name).block
+        assert importlib.import_module("_generate.systems").parameters(f"draft/{name}") == sum(
+            w.numel() for w in block.parameters()
+        )

@@ -42,6 +42,8 @@ class Rollouts(NamedTuple):
     signals: Signals
     # The prompt of each text, (n,).
     group: Array
+    # Tokens of each text for one of its blocks, (n,): short texts have as many blocks as long ones.
+    weight: Array
 
 
 def rolled(
@@ -85,7 +87,8 @@ def rolled(
         uniforms = [keyed(seed, i) for i in range(first, first + len(some.prompts))]
         parts.append(_rolled_together(some, models, starts[which], gamma, temperature, uniforms))
     signals = Signals(*(np.concatenate(values) for values in zip(*(part.signals for part in parts), strict=True)))
-    return Rollouts(np.concatenate([part.accept for part in parts]), signals, texts.group)
+    accept = np.concatenate([part.accept for part in parts])
+    return Rollouts(accept, signals, texts.group, texts.lengths / places)
 
 
 @torch.no_grad()
@@ -140,7 +143,7 @@ def _rolled_together(
         draft_logits = torch.stack(rows_of_logits, 1)
         signals.append(logit_signals(draft_logits, tokens, np.arange(1, gamma + 1)))
     stacked = Signals(*(np.stack(parts[::-1], 1) for parts in zip(*signals, strict=True)))
-    return Rollouts(np.stack(accept[::-1], 1), stacked, texts.group)
+    return Rollouts(np.stack(accept[::-1], 1), stacked, texts.group, texts.lengths / starts.shape[1])
 
 
 def shuffled(part: Rollouts, seed: int) -> Rollouts:

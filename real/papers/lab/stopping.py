@@ -41,11 +41,14 @@ def kept_of(part: Rollouts) -> Array:
 
 
 def totals(part: Rollouts, drafts: Array, times: Array) -> tuple[Array, Array]:
-    """Expected tokens, and time (prompts,), of blocks with these numbers of drafts (n, s)."""
+    """Expected tokens, and time (prompts,), of blocks with these numbers of drafts (n, s).
+
+    A block counts as often as its text has tokens for it, so that all tokens of a prompt's texts count the same.
+    """
     survival = np.cumprod(part.accept, axis=-1)
     tokens = 1 + np.where(np.arange(part.accept.shape[-1]) < drafts[..., None], survival, 0).sum(-1)
     told = Texts([], part.accept, part.group, part.group)
-    return by_prompt(told, tokens.sum(-1)), by_prompt(told, times[drafts].sum(-1))
+    return by_prompt(told, part.weight * tokens.sum(-1)), by_prompt(told, part.weight * times[drafts].sum(-1))
 
 
 def lengths_of(part: Rollouts, family: Sequence[Setting]) -> list[tuple[Setting, Array]]:
@@ -93,5 +96,5 @@ def bound(part: Rollouts, static: Setting, times: Array) -> Estimate:
         np.concatenate([np.ones((*survival.shape[:-1], 1)), survival, 0 * survival[..., :1]], -1), axis=-1
     )
     told = Texts([], part.accept, part.group, part.group)
-    tokens, time = (by_prompt(told, w.sum(-1)) for w in (1 + survival.sum(-1), chance @ times))
+    tokens, time = (by_prompt(told, part.weight * w.sum(-1)) for w in (1 + survival.sum(-1), chance @ times))
     return gain_of((tokens, time), totals(part, lengths(part, static), times))

@@ -158,9 +158,10 @@ def test_kept_by_offset() -> None:
 def test_kangaroo_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kangaroo, "ETAS", (0.2, 0.9))
     found = checked(kangaroo.run(Lab(share=0.01)), kangaroo.HEADLINE)
-    loop = "in the decode loop, T = 0"
+    loop = f"T = 0{kangaroo.LOOP}"
     assert 1 <= found.measured[f"tokens a block with eta, {loop}"].value <= kangaroo.MOST + 1
     assert 1 <= found.measured[f"drafts a block with eta, {loop}"].value <= kangaroo.MOST
+    assert kangaroo.TESTED_GAIN in found.measured
     assert found.exact["best eta, T = 0"] in (0.2, 0.9)
     assert kangaroo.verdict(found) in ("shows", "does not show", "contradicts")
 
@@ -186,7 +187,7 @@ def test_the_best_exit_reads_least_for_its_tokens() -> None:
     rows = np.random.default_rng(0).dirichlet(np.ones(5), (4, 3, kangaroo.MOST))
     where = np.broadcast_to(np.arange(1, kangaroo.MOST + 1), rows.shape[:-1])
     signals = row_signals(rows, rows.argmax(-1), where)
-    poor, rich = (Rollouts(np.full((4, 3, kangaroo.MOST), a), signals, np.arange(4)) for a in (0.3, 0.9))
+    poor, rich = (Rollouts(np.full((4, 3, kangaroo.MOST), a), signals, np.arange(4), np.ones(4)) for a in (0.3, 0.9))
     settings = [kangaroo.Setting("static", {"gamma": most}, most) for most in range(1, kangaroo.MOST + 1)]
     cost = kangaroo.Cost({"a": 0.1, "b": 0.1}, {"a": 0.1, "b": 0.1})
     assert kangaroo.best({"a": poor, "b": rich}, cost, settings) == ("b", settings[5])

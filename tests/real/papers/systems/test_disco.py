@@ -41,7 +41,7 @@ def made(count: int = 40, places: int = 6) -> on.Rollouts:
     rows = rng.dirichlet(np.full(12, 0.3), shape) * 0.9 + 0.1 / 12
     tokens = rows.argmax(-1)
     where = np.broadcast_to(np.arange(1, disco.GAMMA + 1), shape)
-    return on.Rollouts(rows.max(-1), row_signals(rows, tokens, where), np.arange(count) % 20)
+    return on.Rollouts(rows.max(-1), row_signals(rows, tokens, where), np.arange(count) % 20, np.ones(count))
 
 
 def test_rolled_blocks_are_the_models() -> None:
@@ -50,6 +50,7 @@ def test_rolled_blocks_are_the_models() -> None:
     some = some._replace(tokens=np.where(np.arange(14) < [[14], [9]], some.tokens[:, :14], -1))
     gamma, found = 3, on.rolled(some, 3, 1.0, 5, places=2)
     assert found.accept.shape == (2, 2, gamma)
+    assert found.weight.tolist() == [7, 4.5]
     both, u = pair(), keyed(5, 1)
     for j, t in enumerate((0, 8)):
         text = some.prompts[1] + some.tokens[1, :t].tolist()
@@ -94,6 +95,8 @@ def test_totals_are_expectations_over_coins() -> None:
     coins = rng.random((20_000, *part.accept.shape)) < part.accept
     kept = np.minimum(np.cumprod(coins, -1).sum(-1), drafts)
     assert tokens == pytest.approx((1 + kept).mean(0).sum(-1), rel=0.02)
+    long = part._replace(weight=np.array([1.0, 3.0, 1.0]))
+    assert [w[1] for w in stopping.totals(long, drafts, TIMES)] == pytest.approx([3 * tokens[1], 3 * time[1]])
     assert time == pytest.approx(TIMES[drafts].sum(-1))
 
 
@@ -134,7 +137,8 @@ def test_a_trial_runs_through() -> None:
         for name in (disco.PRODUCT, "clairvoyant (a bound)"):
             assert disco.gained(name, temperature) in record.measured
     assert record.measured[disco.gained("clairvoyant (a bound)", 1.0)].low > 0
-    assert {disco.OVER_HEURISTIC, disco.NOTHING, disco.DECODED} <= set(record.measured)
+    assert {disco.OVER_HEURISTIC, disco.NOTHING} <= set(record.measured)
+    assert disco.gained(disco.PRODUCT, 1.0) + disco.LOOP in record.measured
 
 
 def test_recorded_times_are_those_of_the_records() -> None:
