@@ -45,6 +45,11 @@ WORDS = (
     "dominated by most others here, where the target samples; they are meant for greedy targets. "
     "`specsim.lossy_optimum` computes the frontier of your rows, with a certificate. The line in total variation is "
     "theorem 5 of Yin et al., arXiv:2411.00841; the clipped ratio is Huber's, of 1965.",
+    "Two rules are not here, since a row alone does not price them. FLy looks at the drafts that follow: the first "
+    "token of a block is on the line ([T52](../proofs/T52_fly.md)), and those after a deferred draft cost more; "
+    "`specsim conform --config` prices it on blocks. On a tree SGLang's kernel adds up the target probabilities of the "
+    "siblings that it has come to, and tests one number against their sum over the threshold; the law here is that of "
+    "a chain.",
     "```{image} price.svg\n:alt: bias and KL against acceptance of every lossy rule, all points on or above two "
     "frontiers\n```",
 )
