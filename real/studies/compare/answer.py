@@ -45,11 +45,13 @@ def answer(rows: list[dict[str, Any]], rule: str = "") -> str:
     best_predicted = max(rows, key=lambda row: float(row["speedup"]["predicted"]))
     best_measured = max(rows, key=lambda row: float(row["speedup"]["measured"]))
 
-    # Speculation pays if the whole interval is above 1.
+    # Speculation pays if the whole interval is above 1; few prompts have no interval.
     best_speedup = best_measured["speedup"]
     value = best_speedup["measured"]
     low, high = best_speedup["interval"] or (value, value)
-    if low > 1:
+    if best_speedup["interval"] is None:
+        pays = "may pay or not, there are too few prompts for an interval"
+    elif low > 1:
         pays = "pays"
     elif high <= 1:
         pays = "does not pay"

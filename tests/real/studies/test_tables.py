@@ -145,7 +145,7 @@ def test_the_answer_comes_first() -> None:
         ([1.1, 1.3], 1.2, "Speculation pays: 1.20 [1.10, 1.30]"),
         ([0.9, 1.3], 1.2, "Speculation may pay or not, the interval holds 1: 1.20"),
         ([0.7, 1.0], 0.9, "Speculation does not pay: 0.90"),
-        (None, 1.2, "Speculation pays: 1.20 times"),
+        (None, 1.2, "Speculation may pay or not, there are too few prompts for an interval: 1.20 times"),
     ],
 )
 def test_answers(interval: list[float] | None, measured: float, said: str) -> None:
