@@ -92,6 +92,8 @@ def tables() -> dict[tuple[str, str], str]:
     made["speed", "speed"] = _module("speed").table()
     drafters = json.loads((RESULTS / "smollm2" / "drafters.json").read_text(encoding="utf-8"))
     made["smollm2", "drafters"] = _module("drafters").table(drafters)
+    one_pass = json.loads((BENCH / "one_pass.json").read_text(encoding="utf-8"))
+    made["smollm2", "one_pass"] = _module("one_pass").table(one_pass)
     made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
     made["../developer/performance", "kernels"] = (BENCH / "kernels.txt").read_text(encoding="utf-8").rstrip()
     return made

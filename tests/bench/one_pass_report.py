@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from specsim.types import Array
 MISS = 0.01
 # Most that the predicted tau may be off in the median, and what training here has to gain.
 ERROR, GAIN = 0.03, 1.05
+# All drafters of the study.
+DRAFTERS = ("heads", "marginals", "corrected")
 # Largest difference of numbers that are equal up to rounding.
 ROUNDING = 1e-6
 
 
-def record(about: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of all parts: a row for each drafter, temperature, rule and gamma, gains, the ceiling."""
+def record(about: dict[str, Any], parts: dict[str, Any], runs: Sequence[tuple[float, str, int]]) -> dict[str, Any]:
+    """Return the record of all parts: a row for each drafter and run, gains, the ceiling, and runs that are missing."""
     drafters = {name: part for name, part in parts.items() if "rows" in part}
     sampled = sum(row["temperature"] > 0 for part in drafters.values() for row in part["rows"])
     rows = [
@@ -27,7 +30,9 @@ def record(about: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
     made = {name: part["made"] for name, part in drafters.items()}
     found = {"provenance": about, "drafters": made, "rows": rows, "gains": _gains(drafters)}
     found["ceiling"] = _ceiling(parts["ceiling"]["contexts"])
-    return found | {"verdicts": verdicts(found)}
+    done = {(row["drafter"], row["temperature"], row["rule"], row["gamma"]) for row in rows}
+    missing = [(name, *run) for name in DRAFTERS for run in runs if (name, *run) not in done]
+    return found | {"missing": missing, "verdicts": verdicts(found)}
 
 
 def _ceiling(contexts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -107,20 +112,21 @@ def _ratio_difference(a: Array, b: Array, c: Array, d: Array, e: Array, f: Array
     return difference
 
 
-def verdicts(found: dict[str, Any]) -> dict[str, bool]:
-    """Return whether each criterion of `table_one_pass` is met, by its number."""
+def verdicts(found: dict[str, Any]) -> dict[str, bool | None]:
+    """Return whether each criterion of `table_one_pass` is met, by its number; None where nothing was measured."""
     sampled = [row for row in found["rows"] if row["temperature"] > 0]
     greedy = [row for row in found["rows"] if row["temperature"] == 0]
     gains = [gain for gain in found["gains"] if gain["temperature"] > 0]
     at_four = {row["drafter"]: row for row in sampled if (row["rule"], row["gamma"]) == ("tokenwise", 4)}
     off = float(np.median([abs(row["predicted"] / row["measured"] - 1) for row in sampled]))
-    ratios = [at_four["marginals"][key] / at_four["heads"][key] for key in ("predicted", "measured")]
+    both = [at_four.get(name) for name in ("marginals", "heads")]
+    ratios = [both[0][key] / both[1][key] for key in ("predicted", "measured")] if both[0] and both[1] else []
     blind = [row for row in sampled if row["drafter"] != "corrected"]
     return {
         "1": all(_holds_0(row) for row in sampled) and off <= ERROR,
         "2": all(abs(row["predicted"] - row["measured"]) <= ROUNDING for row in greedy),
         "3": all(_holds_0(gain) for gain in gains),
-        "4": min(ratios) >= GAIN,
+        "4": min(ratios) >= GAIN if ratios else None,
         "5": all(row["interval"][0] <= found["ceiling"]["any_rule"][row["gamma"] - 1] for row in blind),
     }
 
@@ -144,6 +150,6 @@ def table(found: dict[str, Any]) -> str:
         head = f"{gain['gain']}: {gain['drafter']}, T = {gain['temperature']:g}, {gain['rule']}, gamma {gain['gamma']}"
         lines.append(f"{head}: {gain['predicted']:.3f} predicted, {gain['measured']:.3f} [{low:.3f}, {high:.3f}]")
     lines.append(f"ceiling: {found['ceiling']}")
-    return "\n".join(
-        [*lines, *(f"criterion {n}: {'met' if met else 'missed'}" for n, met in found["verdicts"].items())]
-    )
+    words = {True: "met", False: "missed", None: "not measured"}
+    lines += [f"criterion {number}: {words[met]}" for number, met in found["verdicts"].items()]
+    return "\n".join([*lines, f"not measured yet: {len(found['missing'])} rows"])

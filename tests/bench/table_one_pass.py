@@ -59,11 +59,12 @@ RECORD = HERE / "one_pass.json"
 # The test split of the chat prompts, and tokens of an answer.
 PROMPTS, TOKENS, SEED = 42, 32, 0
 GAMMAS = (1, 2, 3, 4)
-# The first draft of a block is verified alike by both rules, and a greedy draft, too.
+# The first draft of a block is verified alike by both rules, and a greedy draft, too. The longest blocks come first.
 RUNS = [
-    *((1.0, "tokenwise", gamma) for gamma in GAMMAS),
-    *((1.0, "block", gamma) for gamma in GAMMAS[1:]),
-    *((0.0, "tokenwise", gamma) for gamma in GAMMAS),
+    (temperature, rule, gamma)
+    for gamma in reversed(GAMMAS)
+    for temperature, rule in ((1.0, "tokenwise"), (1.0, "block"), (0.0, "tokenwise"))
+    if rule == "tokenwise" or gamma > 1
 ]
 # What the target writes to learn from: texts of 128 tokens at most.
 TEXTS: dict[str, Any] = {"users": 128, "user_tokens": 40, "user_temperature": 0.8, "each": 1, "length": 128, "seed": 0}
@@ -126,8 +127,11 @@ def _along(
     drafter: Drafter, pair: Pair[None], prompts: list[list[int]], temperature: float
 ) -> Iterator[tuple[Along, bool]]:
     """Yield the laws of drafts along a text of the target after each prompt, and whether the text has ended."""
-    warping = Warping(temperature)
-    written = plain_texts(pair, prompts, max_tokens=TOKENS, warping=warping, seed=SEED)
+    warping, path = Warping(temperature), WORK / f"texts-{temperature:g}.json"
+    written = _read(path).get("texts")
+    if written is None:
+        written = plain_texts(pair, prompts, max_tokens=TOKENS, warping=warping, seed=SEED)
+        write_json(path, {"texts": written})
     for prompt, text in zip(prompts, written, strict=True):
         yield drafter.along(pair.target, prompt, text, max(GAMMAS), warping), len(text) < TOKENS
 
@@ -220,11 +224,13 @@ def show(words: str) -> None:
 
 def join() -> None:
     """Write the record of all parts, with tau, intervals and verdicts, and print its table."""
-    parts = {name: _read(WORK / f"{name}.json") for name in PARTS}
+    parts = {name: found for name in PARTS if (found := _read(WORK / f"{name}.json"))}
+    for part in parts.values():
+        part.get("rows", []).sort(key=lambda row: (-row["temperature"], row["rule"] == "block", row["gamma"]))
     about = provenance.provenance(
         command="python tests/bench/table_one_pass.py", target="smollm2", prompts=PROMPTS, max_tokens=TOKENS, seed=SEED
     )
-    made = record(about, parts)
+    made = record(about, parts, RUNS)
     write_json(RECORD, made)
     print(table(made))
 
