@@ -2,7 +2,7 @@
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Require Import prob rejection spechub recursive acceptance coupling duality iid optimal winner labels span moves spans reached refused loop block words tokenwise survival traversal tree controller policy target_best stops dsi kseq_rho ratios dominance block_optimal text_bound greedy_block highest paths_bound flow_rule renewal kseq lifted robust price neighbours replaced prefix target_only wellformed rationals forced frontier accepts_more.
-Require Import texts lossy_optimum frontier_met one_pass one_place one_pass_ceiling.
+Require Import texts candidates thresholds cascades drift lossy_optimum frontier_met one_pass one_place one_pass_ceiling.
 Require budget.
 Set Printing Width 100.
 Check E_const.
@@ -216,6 +216,43 @@ Check frontier_met.
 Check certificate.
 Check certificate_tight.
 Check lenience_no_closer.
+Check candidates_output.
+Check candidates_hits.
+Check candidates_far.
+Check candidates_least.
+Check candidates_greedy.
+Check redrawnE.
+Check redrawn_output.
+Check redrawn_hits.
+Check redrawn_bias.
+Check redrawn_bias_le.
+Check redrawn_chosen.
+Check thresholds_reach.
+Check thresholds_lossless.
+Check thresholds_fall.
+Check thresholds_all.
+Check sampling_output.
+Check sampling_hits.
+Check sampling_bias.
+Check sampling_excess.
+Check sampling_least.
+Check least_bias.
+Check cascade_dist.
+Check cascade_row.
+Check cascade_kept.
+Check cascade_deferred.
+Check rows_least.
+Check token_rule_worse.
+Check fly_output.
+Check fly_hits.
+Check fly_bias.
+Check drift_sum.
+Check drift_sum_emitted.
+Check drift_common.
+Check drift_met.
+Check drift_sum_met.
+Check means_not_multiplied.
+Check entropies_add.
 Check Qc_realFieldType.
 (* one term that needs them all: what it assumes is what any of them does *)
 Definition headlines := (
@@ -250,7 +287,13 @@ Definition headlines := (
   @token_keeps, @token_drafts, @block_keeps, @block_drafts, @dearest_best, @dearest_exists, @place_best,
   @ceiling_bound, @ceiling_half, @ceiling_two, @ceiling_two_met,
   @lossy_tv_bound, @lossy_tv_met, @cap_level, @floor_level, @clip_levels, @frontier_met, @certificate,
-  @certificate_tight, @lenience_no_closer, @Qc_realFieldType).
+  @certificate_tight, @lenience_no_closer,
+  @candidates_output, @candidates_hits, @candidates_far, @candidates_least, @candidates_greedy, @redrawnE,
+  @redrawn_output, @redrawn_hits, @redrawn_bias, @redrawn_bias_le, @redrawn_chosen, @thresholds_reach,
+  @thresholds_lossless, @thresholds_fall, @thresholds_all, @sampling_output, @sampling_hits, @sampling_bias,
+  @sampling_excess, @sampling_least, @least_bias, @cascade_dist, @cascade_row, @cascade_kept, @cascade_deferred,
+  @rows_least, @token_rule_worse, @fly_output, @fly_hits, @fly_bias, @drift_sum, @drift_sum_emitted, @drift_common,
+  @drift_met, @drift_sum_met, @means_not_multiplied, @entropies_add, @Qc_realFieldType).
 Print Assumptions headlines.
 Print is_dist.
 Print overlap.
@@ -414,3 +457,21 @@ Print one_pass.
 Print overlap_at.
 Print keeps_to.
 Print left_of.
+Print is_candidate.
+Print candidate_rule.
+Print redrawn.
+Print forces.
+Print forced_mass.
+Print in_reach.
+Print threshold_test.
+Print sampling.
+Print deferral_rate.
+Print cascade.
+Print deferring.
+Print deferred.
+Print error.
+Print text_tv.
+Print straying.
+Print zeros.
+Print coin.
+Print astray.
