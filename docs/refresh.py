@@ -51,6 +51,7 @@ TEXTS = {
     "smollm2": "engine",
     "optimal": "drafts",
     "transport": "drafts",
+    "wor_levels": "drafts",
     "simulate": "simulate",
     "paths": "trees",
     "tails": "tails",

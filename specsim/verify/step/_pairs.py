@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from array_api_compat import device, is_jax_array, is_numpy_array
@@ -30,6 +30,8 @@ LARGEST = 4.0
 # After a step that does not help, the next may be this many
 # times shorter; after one that does, twice as long.
 SHORTER = 4.0
+# Shorter steps than this change no chance by more than rounding does.
+SHORTEST = 1e-15
 
 
 def weights(wanted: Array, met: Array, tier: Array) -> Array:
@@ -58,15 +60,29 @@ def weights(wanted: Array, met: Array, tier: Array) -> Array:
     meetings = _sums(total, is_same_tier) / 2
     wanted = wanted * xp.where(in_tier > 0, meetings / xp.where(in_tier > 0, in_tier, 1), 1)
     # Begin as if each met the average of its tier.
-    logs = xp.where(idle, 0, xp.log(_share(wanted, total)) - xp.log(_share(total - wanted, total)))
+    logs = xp.where(idle, 0, xp.log(share(wanted, total)) - xp.log(share(total - wanted, total)))
     won, off = _wins(logs, met, wanted)
     error = xp.sum(abs(off), axis=-1)
     begin = _State(logs, won, off, error, 0 * error + LARGEST)
     step = partial(_moved, met, wanted, is_same_tier & ~_either(idle), itself)
-    logs = _until_near(begin, step, ENOUGH * rounding).logs
+    logs = until_near(begin, step, ENOUGH * rounding).logs
     # No weight becomes 0: of two that do, neither would win.
     least = float(np.log(float(xp.finfo(wanted.dtype).smallest_normal))) / 2
     return xp.exp(xp.clip(logs - xp.max(logs, axis=-1, keepdims=True), min=least))
+
+
+class Steps(Protocol):
+    """What `until_near` reads of a state, row by row."""
+
+    @property
+    def off(self) -> Array: ...
+    @property
+    def error(self) -> Array: ...
+    @property
+    def longest(self) -> Array: ...
+
+
+S = TypeVar("S", bound=Steps)
 
 
 class _State(NamedTuple):
@@ -79,10 +95,11 @@ class _State(NamedTuple):
     longest: Array  # how far a logarithm may move in the next step
 
 
-def _until_near(state: _State, moved: Callable[[_State], _State], enough: float) -> _State:
-    """Repeat steps until the error of every row is below `enough`; JAX and GPUs take a fixed number of steps.
+def until_near(state: S, moved: Callable[[S], S], enough: float) -> S:
+    """Repeat steps until the error of every row is below `enough`, or steps are too short to matter.
 
-    On these a look at the error would break the program, or wait for the device.
+    JAX and GPUs take a fixed number of steps: there a look at the error would break the program, or
+    wait for the device.
     """
     off = state.off
     # JAX: one program, compiled once.
@@ -94,8 +111,8 @@ def _until_near(state: _State, moved: Callable[[_State], _State], enough: float)
         return state
     for _ in range(STEPS):
         # No gradient runs through the question whether to stop.
-        error = state.error if is_numpy_array(off) else state.error.detach()
-        if float(error.max()) < enough:
+        error, longest = (w if is_numpy_array(off) else w.detach() for w in (state.error, state.longest))
+        if not ((error >= enough) & (longest > SHORTEST)).any():
             break
         state = moved(state)
     return state
@@ -183,7 +200,7 @@ def _of_floats(wanted: Array, met: Array, tier: Array) -> Array:
     return result
 
 
-def _share(part: Array, total: Array) -> Array:
+def share(part: Array, total: Array) -> Array:
     """part / total, kept away from 0 and 1."""
     xp = array_namespace(part)
     share = part / xp.where(total > 0, total, 1)

@@ -6,19 +6,20 @@ Law.         Let w be as near to p as the law of one of two such drafts can be: 
              lower. In one tier x is chosen rather than y with probability a_x / (a_x + a_y), by
              weights a that make w the law of the draft that is chosen. It is kept with probability
              min(1, p/w), else replaced by y ~ (p - w)+. One draft is rejection.
-             Of more than 64 tokens, or `bins` of them, those with almost the same p/q share a
-             weight; w is then what the weights give, not what was wanted, up to 0.02 from it. Where
-             `recursive_wor` keeps more than that, the pair is verified by `recursive_wor`.
-Theorem.     T38: the output law is p for any tiers and weights; with the right ones, which exist,
-             one for each token, no lossless rule hits more often. T09 is that of `recursive_wor`; p
-             and q alone decide between them.
+             Of more than 64 tokens, or `few`, each takes one of two neighbouring levels at random,
+             and levels have weights; w is then what these give, and its distance from what was
+             wanted bounds the loss (`gap`). Where `recursive_wor` keeps more, which we have not
+             seen, it verifies the pair.
+Theorem.     T38: the output law is p for any tiers, levels and weights; with the right weights,
+             which exist, one for each token, no lossless rule hits more often. T09 is that of
+             `recursive_wor`; p and q alone decide between them.
 Acceptance.  sum min(p, w) that the chosen draft is kept, and the chance that the replacement is the
              other draft; never below that of `recursive_wor`.
 Randomness.  u[0] chooses the draft, if there are two; u[K-1] decides; u[K] draws y. Or as
              `recursive_wor` has it.
-Cost.        prepare O(V log V + n B^3) for B bins and n steps of Newton's method, until wins are
-             off by 4e-15: 8 as a rule, 22 at most in 48,000 pairs; 24 where values cannot be looked
-             at (GPU, JAX). verify O(V).
+Cost.        prepare O(V log V + n V) for n steps of Newton's method: 24 at most in 4,000 hard pairs,
+             until wins are off by 6e-14. Up to 64 tokens O(n V^3), until they are off by 4e-15: 8 as a rule, 22 at
+             most in 48,000 pairs. 24 where values cannot be looked at (GPU, JAX). verify O(V).
 Paper.       None: this project's. The value of the optimum is T15, by the q-convexity of
              arXiv:2502.18779; that weights exist is of Monderer, Samet and Shapley 1992 (T38).
 """
@@ -47,7 +48,7 @@ from specsim.base.arrays import (
     wide,
 )
 from specsim.types import Array
-from specsim.verify.step import _bins, _pairs, recursive_wor
+from specsim.verify.step import _levels, _pairs, recursive_wor
 
 DRAFTS: Literal["without_replacement"] = "without_replacement"
 COUNTS = (1, 2)
@@ -55,28 +56,33 @@ EXACT = True
 THEOREM = "T38"
 PROVED = {"lossless (whatever is chosen)": "winner_lossless"}
 PAPER = "this project"
-BINS = 64
+# Rows of at most this many tokens have a weight for each token.
+FEW = 64
+# Acceptances that differ by less than this, in units of `noise`, are equal: 1.1e-13.
+ROUNDING = 64
 
 
 class Plan(NamedTuple):
-    """Rows (..., V), but for `wins` (..., B, B)."""
+    """Rows (..., V), but for `wins` and `gap`."""
 
     p: Array
     q: Array
     odds: Array  # q / (1 - q)
-    place: Array  # the bin of each token
-    wins: Array  # probability that a draft of one bin is chosen, not one of another
+    top: Array  # True at the likeliest token
+    wins: Array  # probability that a draft is chosen, not another one: by token (..., V, V), or by level
     winners: Array  # w
     left_over: Array
     num_drafts: int
-    recursive: Array | None = None  # rows (...) that `recursive_wor` verifies; None where no tokens share a weight
+    gap: Array  # (...): the optimum less sum min(p, w); the rule loses at most this
+    places: _levels.Places | None = None  # levels of the tokens; None where each has a weight
+    recursive: Array | None = None  # rows (...) that `recursive_wor` verifies; None where each token has a weight
 
 
-def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
+def prepare(p: Array, q: Array, num_drafts: int, few: int = FEW) -> Plan:
     """Plan with the law w of the chosen draft, and the tiers and weights by which it is chosen."""
     # Read the arguments; integers among Fractions would divide to floats.
     xp = array_namespace(p, q)
-    bins = check.integer(bins, "bins", 1)
+    few = check.integer(few, "few", 1)
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     if is_exact(q):
         p, q = p * Fraction(1), q * Fraction(1)
@@ -89,43 +95,25 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)
     odds = xp.where(others > 0, q / xp.where(others > 0, others, 1), 0)
     if num_drafts == 1:
-        return Plan(p, q, odds, 0 * order, 0 * p[..., :1, None], q, residual(p, q), 1)
-    # The law w, and the bins that share a weight.
-    wanted, tier = _wanted(p, q, odds, order, p_mass, q_mass)
-    place, tier = _places(order, (p_mass + q_mass) / 2, top, tier, bins)
-    count = tier.shape[-1]
-    # By bin: tokens, q, odds, sum of q odds, and w.
-    size, q_bin, odds_bin, q_odds, wanted_bin = (
-        _bins.sums(row, place, count) for row in (1 + 0 * q, q, odds, q * odds, wanted)
-    )
-    # How often two bins meet. What w leaves after the higher tier has won is shared out by weights.
-    is_above = tier[..., :, None] > tier[..., None, :]
-    met = q_bin[..., :, None] * odds_bin[..., None, :] + odds_bin[..., :, None] * q_bin[..., None, :]
-    still = wanted_bin - (q_bin * odds_bin - q_odds) - xp.sum(xp.where(is_above, met, 0), axis=-1)
-    weight = _pairs.weights(positive_part(still), met, tier)
-    # A draft wins with probability weight a / (weight a + weight b) over one of its tier,
-    # and always over one of a lower tier.
-    total = weight[..., :, None] + weight[..., None, :]
-    wins = xp.where(total > 0, weight[..., :, None] / xp.where(total > 0, total, 1), 0)
-    wins = xp.where(is_above, 1, xp.where(tier[..., :, None] < tier[..., None, :], 0, wins))
-    # A token alone in its bin does not meet itself.
-    bin_ids = ids(size)
-    is_same_bin = bin_ids[:, None] == bin_ids
-    is_alone = size <= 1
-    wins = xp.where(is_alone[..., None] & is_same_bin, 0, wins)
-    # The law of the chosen draft that these wins give.
-    winners = _over_others(Plan(p, q, odds, place, wins, q, q, 2), q_bin, odds_bin)
-    itself = xp.sum(xp.where(is_same_bin, wins, 0), axis=-1)
-    winners = winners - 2 * xp.take_along_axis(itself, place, axis=-1) * q * odds
+        return Plan(p, q, odds, top, 0 * p[..., None], q, residual(p, q), 1, 0 * p[..., 0])
+    # The law w that is wanted, and the weights that give it.
+    wanted, tier, optimum = _wanted(p, q, odds, order, p_mass, q_mass)
+    plan = Plan(p, q, odds, top, _levels.wins(q), q, q, 2, optimum)
+    if p.shape[-1] > few:
+        plan = plan._replace(places=_levels.places(wanted, q, odds, top, xp.where(tier > 0, 1, 0)))
+    else:
+        plan = plan._replace(wins=_wins(wanted, q, odds, tier))
+    # The law that they do give.
+    winners = _over_others(plan, q, odds)
+    winners = xp.where(winners > 0, winners, 0 * q)
     winners = xp.where(others > 0, winners, xp.where(top, q, 0 * q))  # the last token repeats
-    plan = Plan(p, q, odds, place, wins, winners, residual(p, winners), 2)
-    if p.shape[-1] <= bins:
+    plan = plan._replace(winners=winners, left_over=residual(p, winners), gap=optimum - overlap(p, winners))
+    if plan.places is None:
         return plan
-    # Where tokens share a weight, recursive rejection may accept more: it verifies the rows where it
-    # does, by more than rounding. Rounding differs between NumPy and JAX, and both rules reach the
-    # optimum on many peaked rows.
+    # Should recursive rejection accept more, by more than rounding, it verifies the row. Rounding
+    # differs between NumPy and JAX, and both rules reach the optimum on many peaked rows.
     gain = recursive_wor.acceptance_of_two(p, q) - _acceptance(plan)
-    return plan._replace(recursive=gain > 2 * noise(p))
+    return plan._replace(recursive=xp.asarray(gain > ROUNDING * noise(p)))
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
@@ -192,9 +180,8 @@ def _acceptance(plan: Plan) -> Array:
     if plan.num_drafts == 1:
         return rate
     refused = excess(plan.winners, plan.p) / xp.where(plan.winners > 0, plan.winners, 1)
-    count = plan.wins.shape[-1]
-    # The replacement y is the other draft: sums over y, drawn from (p - w)+, by bin.
-    drawn = (_bins.sums(row * plan.left_over, plan.place, count) for row in (plan.q, plan.odds))
+    # The replacement y is the other draft: sums over y, drawn from (p - w)+.
+    drawn = (row * plan.left_over for row in (plan.q, plan.odds))
     return rate + xp.sum(refused * _over_others(plan, *drawn), axis=-1)
 
 
@@ -210,8 +197,8 @@ def _divisible(q: Array, top: Array) -> Array:
     return xp.where((rest < least**0.75) & ~top, q * least**-0.25, q)
 
 
-def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass: Array) -> tuple[Array, Array]:
-    """The law w that the chosen draft should have, and which tokens are of the lower tier."""
+def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass: Array) -> tuple[Array, Array, Array]:
+    """The law w that the chosen draft should have, the tier of each token, and the optimum (...)."""
     # Sums over the first tokens, in order of p/q, and over the last ones.
     xp = array_namespace(p, q)
     p_part, q_part, odds_part = (xp.take_along_axis(row, order, axis=-1) for row in (p, q, odds))
@@ -234,36 +221,56 @@ def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass
     # Tokens after a place where the loss is attained have a higher tier.
     tight = xp.astype(loss - (pairs - p_mass) <= 2 * noise(p), order.dtype)
     tier = xp.take_along_axis(xp.cumulative_sum(tight, axis=-1) - tight, xp.argsort(order, axis=-1), axis=-1)
-    return xp.maximum(fill * q, xp.minimum(p, cut * q)), tier
+    return xp.maximum(fill * q, xp.minimum(p, cut * q)), tier, 1 - loss[..., 0]
 
 
-def _places(order: Array, mass: Array, top: Array, tier: Array, bins: int) -> tuple[Array, Array]:
-    """The bin of each token, and the tier of each bin; many tokens share bins, in two tiers."""
-    # Few tokens have a bin each.
-    xp, vocab = array_namespace(order), order.shape[-1]
-    if vocab <= bins:
-        return 0 * order + ids(order), tier
-    # Many are pooled by the mass up to them; tiers above the lowest count as one.
-    upper = xp.where(tier > 0, 1, 0)
-    place = xp.take_along_axis(mass, xp.argsort(order, axis=-1), axis=-1) * bins
-    place = xp.clip(xp.astype(wide(place), order.dtype), 0, bins - 1) + upper
-    # The likeliest token has a bin of its own.
-    place = xp.where(top, bins + 1, place)
-    return place, xp.astype(_bins.sums(xp.astype(upper, mass.dtype), place, bins + 2) > 0, order.dtype)
+def _wins(wanted: Array, q: Array, odds: Array, tier: Array) -> Array:
+    """Probability (..., V, V) that a token is chosen, not another one, by a weight for each token."""
+    # How often two meet. What w leaves after the higher tier has won is shared out by weights.
+    xp = array_namespace(q)
+    is_above = tier[..., :, None] > tier[..., None, :]
+    met = q[..., :, None] * odds[..., None, :] + odds[..., :, None] * q[..., None, :]
+    still = wanted - xp.sum(xp.where(is_above, met, 0), axis=-1)
+    weight = _pairs.weights(positive_part(still), met, tier)
+    # A draft wins with probability weight a / (weight a + weight b) over one of its tier,
+    # and always over one of a lower tier.
+    total = weight[..., :, None] + weight[..., None, :]
+    wins = xp.where(total > 0, weight[..., :, None] / xp.where(total > 0, total, 1), 0)
+    wins = xp.where(is_above, 1, xp.where(tier[..., :, None] < tier[..., None, :], 0, wins))
+    # A token does not meet itself.
+    return xp.where(ids(q)[:, None] == ids(q), 0, wins)
 
 
-def _over_others(plan: Plan, q_bin: Array, odds_bin: Array) -> Array:
-    """Sum over y of q_x q_y (1/(1 - q_x) + 1/(1 - q_y)) P(x beats y), for each x, by bins of y."""
+def _over_others(plan: Plan, by_q: Array, by_odds: Array) -> Array:
+    """Sum over y != x of (odds_x by_q_y + q_x by_odds_y) P(x is chosen, not y), for each token x.
+
+    The law of the chosen draft for the rows q and odds; a token left out of both rows is no y.
+    """
     xp = array_namespace(plan.q)
-    by_q, by_odds = (xp.sum(plan.wins * row[..., None, :], axis=-1) for row in (q_bin, odds_bin))
-    by_q, by_odds = (xp.take_along_axis(row, plan.place, axis=-1) for row in (by_q, by_odds))
-    return plan.odds * by_q + plan.q * by_odds
+    if plan.places is None:
+        sums = (xp.sum(plan.wins * row[..., None, :], axis=-1) for row in (by_q, by_odds))
+        itself = 0 * plan.q
+    else:
+        sums = (_levels.beaten(row, plan.top, plan.places, plan.wins) for row in (by_q, by_odds))
+        itself = xp.where(plan.top, 0, (plan.odds * by_q + plan.q * by_odds) / 2)
+    beaten_by_q, beaten_by_odds = sums
+    return plan.odds * beaten_by_q + plan.q * beaten_by_odds - itself
 
 
 def _first(plan: Plan, drafts: Array) -> Array:
     """Probability that the first of the drafts (..., K) is chosen."""
     if plan.num_drafts == 1:
         return 1 + 0 * at(plan.p, drafts[..., 0])
-    bin_0, bin_1 = (at(plan.place, drafts[..., k]) for k in range(2))
-    flat = array_namespace(plan.wins).reshape(plan.wins, (*plan.wins.shape[:-2], -1))
-    return at(flat, bin_0 * plan.wins.shape[-1] + bin_1)
+    xp = array_namespace(plan.wins)
+    flat = xp.reshape(plan.wins, (*plan.wins.shape[:-2], -1))
+    count = plan.wins.shape[-1]
+    if plan.places is None:
+        return at(flat, drafts[..., 0] * count + drafts[..., 1])
+    # Each draft takes one of its two levels.
+    level_0, level_1 = (at(plan.places.level, drafts[..., k]) for k in range(2))
+    share_0, share_1 = (at(plan.places.share, drafts[..., k]) for k in range(2))
+    chance: Array = 0
+    for up_0, part_0 in enumerate((1 - share_0, share_0)):
+        for up_1, part_1 in enumerate((1 - share_1, share_1)):
+            chance = chance + part_0 * part_1 * at(flat, (level_0 + up_0) * count + level_1 + up_1)
+    return chance

@@ -1,4 +1,4 @@
-"""The replacement is never counted as a hit, although it is the other draft now and then where bins are wide."""
+"""The replacement is never counted as a hit, although it is the other draft where weights are off by rounding."""
 
 from specsim.base.arrays import overlap
 from specsim.verify.step import optimal_wor
@@ -8,7 +8,7 @@ KILLED_BY = "acceptance_is_exact"
 
 
 def prepare(p, q, num_drafts):
-    return optimal_wor.prepare(p, q, num_drafts, bins=1)
+    return optimal_wor.prepare(p, q, num_drafts, few=1)
 
 
 def transition(plan, drafts):

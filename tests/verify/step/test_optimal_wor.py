@@ -1,4 +1,4 @@
-"""`optimal_wor`: the optimum of two drafts without replacement, reached; in bins nearly."""
+"""`optimal_wor`: the optimum of two drafts without replacement, reached."""
 
 from __future__ import annotations
 
@@ -135,37 +135,10 @@ def test_more_than_without_weights_and_than_independent_drafts() -> None:
     assert found > optimum(p, q, num_drafts=2).value
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_bins_cost_little_and_less_the_more_there_are(seed: int) -> None:
-    p, q = rows(seed, 400)
-    lost = [
-        best(p, q) - acceptance_rate(p, q, rule="optimal_wor", num_drafts=2, params={"bins": bins})
-        for bins in (4, 16, 64, 400)
-    ]
-    assert lost[0] > lost[1] > lost[2] > lost[3] - 1e-12
-    assert lost[2] < 0.003
-    assert abs(lost[3]) < 1e-9
-
-
-PEAKED = [(100, 0.2, 0.5), (100, 0.3, 2.0), (300, 0.1, 0.5), (300, 0.3, 2.0)]
-
-
-@pytest.mark.parametrize(("vocab", "temperature", "apart"), PEAKED)
-def test_many_tokens_never_keep_less_than_recursive_rejection(vocab: int, temperature: float, apart: float) -> None:
-    """64 weights alone fell short of `recursive_wor` by up to 0.006 on these."""
-    p, q = peaked(3, temperature, vocab, apart, count=30)
-    found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2)
-    assert (found >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2) - 1e-14).all()
-    verified = optimal_wor.prepare(p, q, 2).recursive
-    assert verified is not None
-    assert verified.any()
-    assert not verified.all()
-
-
 def test_both_rules_of_one_plan_are_verified_as_they_are() -> None:
-    """Kernel and token of the recursive rule where its acceptance is told, those of the weights elsewhere."""
+    """Kernel and token of the recursive rule where a plan names it, those of the weights elsewhere."""
     p, q = peaked(3, 0.3, 100, 2.0, count=8)
-    plan = optimal_wor.prepare(p, q, 2)
+    plan = optimal_wor.prepare(p, q, 2)._replace(recursive=np.arange(8) % 3 == 0)
     assert plan.recursive is not None
     rng = np.random.default_rng(5)
     drafts = np.argsort(-(rng.gumbel(size=(50, *q.shape)) + np.log(q)), axis=-1)[..., :2]
@@ -185,11 +158,9 @@ def test_rounding_does_not_choose_between_equal_rules() -> None:
     p, q = peaked(3, 0.05, 100, 2.0, count=40)
     plan = optimal_wor.prepare(p, q, 2)
     more = recursive_wor.acceptance_of_two(p, q) - optimal_wor.acceptance(plan._replace(recursive=None))
-    is_rounding = (more > 0) & (more < 1e-15)
     assert plan.recursive is not None
-    assert is_rounding.any()
-    assert plan.recursive.any()
-    assert not plan.recursive[is_rounding].any()
+    assert ((more > 0) & (more < 1e-13)).any()
+    assert not plan.recursive.any()
 
 
 def test_jax_chooses_the_same_rule_and_tokens() -> None:
@@ -210,32 +181,6 @@ def test_jax_chooses_the_same_rule_and_tokens() -> None:
     assert rates == pytest.approx(ours[2], abs=1e-12)
 
 
-def test_fractions_choose_between_the_rules_too() -> None:
-    """With one weight for few tokens, in rationals: never below, and p to the last bit."""
-    p, q = (np.array([[Fraction(x) for x in row] for row in w], dtype=object) for w in peaked(3, 1.0, 4, 0.5, count=6))
-    p, q = (w / w.sum(axis=-1, keepdims=True) for w in (p, q))
-    told: Any = {"rule": "optimal_wor", "num_drafts": 2, "params": {"bins": 1}}
-    assert (acceptance_rate(p, q, **told) >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2)).all()
-    assert (output_law(p, q, **told) == p).all()
-    verified = optimal_wor.prepare(p, q, 2, bins=1).recursive
-    assert verified is not None
-    assert sorted(set(verified.tolist())) == [False, True]
-
-
-@pytest.mark.parametrize("is_recursive", [False, True])
-@pytest.mark.parametrize("bins", [1, 5, 64])
-def test_lossless_whatever_the_bins(bins: int, is_recursive: bool) -> None:
-    """The law of the chosen draft is a sum over all pairs, which the kernel is held against; by either rule."""
-    p, q = rows(11, 70, 0.3)
-    plan = optimal_wor.prepare(p, q, 2, bins=bins)._replace(recursive=np.array(is_recursive))
-    one, other = np.divmod(np.arange(70 * 70), 70)
-    chance = np.where(one == other, 0, q[one] * q[other] / (1 - q[one]))
-    law = optimal_wor.transition(plan, np.stack([one, other], axis=-1))
-    assert np.abs(chance @ law - p).max() < 1e-14
-    hits = chance @ (law[np.arange(4900), one] + law[np.arange(4900), other])
-    assert optimal_wor.acceptance(plan) == pytest.approx(hits, abs=1e-13)
-
-
 def test_a_likely_token_is_not_pooled() -> None:
     """q(x) = 1 - 1e-12: what the others have must not drown in the rounding of 1 - q(x)."""
     rest = np.linspace(1, 2, 99)
@@ -245,7 +190,7 @@ def test_a_likely_token_is_not_pooled() -> None:
     assert plan.winners.sum() == pytest.approx(1, abs=1e-14)
     second = 0.5 * rest / rest.sum()  # almost every pair is the likely token and another
     assert (plan.winners[1:] > 0.1 * second).all()
-    assert optimal_wor.acceptance(plan) == pytest.approx(best(p, q), abs=2e-3)
+    assert optimal_wor.acceptance(plan) == pytest.approx(best(p, q), abs=1e-12)
 
 
 def test_the_last_token_repeats() -> None:
@@ -259,8 +204,8 @@ def test_three_drafts_are_refused() -> None:
         ValueError, match=r"^rule 'optimal_wor' verifies 1 or 2 drafts drawn 'without_replacement', got nu"
     ):
         acceptance_rate([0.5, 0.5], [0.5, 0.5], rule="optimal_wor", num_drafts=3)
-    with pytest.raises(ValueError, match=r"^bins must be"):
-        optimal_wor.prepare(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 2, bins=0)
+    with pytest.raises(ValueError, match=r"^few must be"):
+        optimal_wor.prepare(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 2, few=0)
 
 
 @pytest.mark.parametrize("rule", ["lifted", "tokenwise"])
