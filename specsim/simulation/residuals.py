@@ -20,9 +20,10 @@ from specsim.base.arrays import array_namespace, positive_part
 from specsim.simulation.rows import TOGETHER, Rows, count_up_to, entries, guided
 from specsim.types import Array
 
-# Ids in a leaf of a wavelet tree: their excess is summed one by one.
+# Ids in a leaf of a whole wavelet tree: their excess is summed one by one.
 PIECE = 32
-# Entries of all levels of all trees. Larger tables are not made: three arrays of this size take 320 MiB.
+# Entries of all levels of all trees, for three arrays that take 320 MiB: trees lack the lowest levels that would need
+# more, so that their leaves are longer. Tables of which one level is larger are not made.
 CELLS = 2**24
 
 
@@ -55,15 +56,15 @@ class Mass(NamedTuple):
 
 
 def residuals(p: Array, q: Array) -> Residuals | None:
-    """The tables of laws p, q (S, V), exact for exact laws; None if they would be larger than `CELLS`."""
+    """The tables of laws p, q (S, V), exact for exact laws; None if one level would be larger than `CELLS`."""
     # Pad the ids to a power of two of pieces.
     count, vocab = p.shape
     size = PIECE
     while size < vocab:
         size *= 2
-    levels = (size // PIECE).bit_length() - 1
-    if count * size * max(levels, 1) > CELLS:
+    if count * size > CELLS:
         return None
+    levels = min((size // PIECE).bit_length() - 1, CELLS // (count * size))
     padding = np.zeros((count, size - vocab), dtype=np.int64).astype(p.dtype)
     p, q = (np.concatenate([w, padding], axis=-1) for w in (p, q))
     # Fill the tables, as many contexts at a time as a cache holds.

@@ -58,6 +58,22 @@ def test_masses_and_draws_are_those_of_rows(vocab: int) -> None:
         assert (np.take_along_axis(rows[some], token[:, None], axis=-1) > 0).all()
 
 
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_trees_without_their_lowest_levels_draw_the_same(levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where contexts are too many for whole trees, leaves are longer."""
+    p, q = some_laws(300, 4, 0.3)
+    monkeypatch.setattr(residuals, "CELLS", 4 * 512 * levels + 100)
+    known = residuals.residuals(p, q)
+    assert known is not None
+    assert known.left.shape == (levels, 4, 512)
+    rng = np.random.default_rng(levels)
+    row, below = rng.integers(0, 4, 300), rng.random(300)
+    law = residuals.mass(known, row, np.ones(300), below)
+    rows = np.maximum(p[row] - below[:, None] * q[row], 0)
+    u = rng.random(300)
+    assert (residuals.draw(known, row, law, u) == pick(rows, u)).all()
+
+
 def whole_rows(rule: ModuleType) -> ModuleType:
     """The same rule without a word on its scales: it is given its rows."""
     other = ModuleType("whole_rows")
