@@ -25,18 +25,7 @@ from real.decode.given_text import Along
 from real.decode.proposer import Drafter, Draw, More, Proposed
 from real.decode.warp import Warping, probabilities
 from real.draft._contract import target_laws, target_probabilities
-from real.draft._table import (
-    EMPTY,
-    EMPTY_LAW,
-    ORDERS,
-    Entry,
-    Gram,
-    Table,
-    confidence_logits,
-    dense_law,
-    tops,
-    visit,
-)
+from real.draft._table import EMPTY, EMPTY_LAW, ORDERS, Entry, Gram, Table, confidence_logits, dense_law, tops, visit
 from real.models import llama
 from real.models.cache import fit_logits
 from real.models.model import LanguageModel

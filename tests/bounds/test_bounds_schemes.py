@@ -237,6 +237,18 @@ def test_ratios_that_overflow_count_as_infinite(vocab: int) -> None:
     assert optimal_acceptance(*short, num_drafts=3) == pytest.approx(0.25, abs=1e-7)
 
 
+@pytest.mark.parametrize("num_drafts", [2, 3])
+@pytest.mark.parametrize("least", [1e-250, 1e-307, 1e-318])
+def test_without_replacement_little_mass_is_drafted_all_the_same(least: float, num_drafts: int) -> None:
+    """All drafts but the first come from it, in its own ratios: p/q may overflow, and yet its order counts."""
+    p, q = np.array([0.1, 0.2, 0.3, 0.4]), np.array([1.0, 0.6 * least, 0.3 * least, 0.1 * least])
+    exact = [np.array([Fraction(x) for x in w], dtype=object) for w in (p, q)]
+    p_exact, q_exact = (w / w.sum() for w in exact)
+    found = optimal_acceptance(p, q, num_drafts=num_drafts, scheme="without_replacement")
+    wanted = optimal_acceptance(p_exact, q_exact, num_drafts=num_drafts, scheme="without_replacement")
+    assert found == pytest.approx(float(wanted), abs=1e-12)
+
+
 def test_float64_rows_are_not_copied() -> None:
     row = np.array([0.5, 0.5])
     assert wide(row) is row

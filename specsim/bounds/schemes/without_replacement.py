@@ -24,6 +24,7 @@ from specsim.base.arrays import array_namespace
 from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix, _subsets
 from specsim.types import Array
+from specsim.verify.step._pairs import divisible
 
 # Most tokens of Fractions for K > 2, whose sets are all tried.
 EXACT_TOKENS = 12
@@ -47,9 +48,11 @@ def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
         return _optimum_by_all_sets(p, q, num_drafts)
     # Values of all prefixes of the order of p/q. If q has at most K tokens, `few`, then all of them
     # are drafted, and the sum is not needed.
-    order, p_mass, _ = arrays.prefix_scan(p, q)
     p, q = arrays.wide(p), arrays.wide(q)
     q = q / xp.sum(q, axis=-1, keepdims=True)
+    if not arrays.is_exact(q):
+        q = divisible(q, arrays.ids(q) == xp.argmax(q, axis=-1)[..., None])
+    order, p_mass, _ = arrays.prefix_scan(p, q)
     few = xp.sum(xp.where(q > 0, 1, 0), axis=-1, keepdims=True) <= num_drafts
     missed, error = _missed(xp.where(few, (1 + 0 * q) / q.shape[-1], q), order, num_drafts)
     slack = xp.where(few, 0 * p, p_mass + missed - 1)

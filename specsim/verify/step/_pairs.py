@@ -205,3 +205,15 @@ def share(part: Array, total: Array) -> Array:
     xp = array_namespace(part)
     share = part / xp.where(total > 0, total, 1)
     return xp.where(share > 1e-12, share, 1e-12)
+
+
+def divisible(q: Array, top: Array) -> Array:
+    """Return q (..., V), scaled up off its top token where the others have so little that 1 / (1 - q) would overflow.
+
+    Almost every set of drafts there is the top token and others. The others keep their ratios, and
+    sets their law.
+    """
+    xp = array_namespace(q)
+    least = float(xp.finfo(q.dtype).smallest_normal)
+    rest = xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True)
+    return xp.where((rest < least**0.75) & ~top, q * least**-0.25, q)

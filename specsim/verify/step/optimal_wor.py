@@ -89,7 +89,7 @@ def prepare(p: Array, q: Array, num_drafts: int, few: int = FEW) -> Plan:
     likeliest = xp.argmax(q, axis=-1)
     top = ids(q) == likeliest[..., None]
     if num_drafts == 2 and not is_exact(q):
-        q = _divisible(q, top)
+        q = _pairs.divisible(q, top)
     order, p_mass, q_mass = prefix_scan(p, q)
     # odds = q / (1 - q); for the likeliest token 1 - q could cancel: the others are summed instead.
     others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)
@@ -183,18 +183,6 @@ def _acceptance(plan: Plan) -> Array:
     # The replacement y is the other draft: sums over y, drawn from (p - w)+.
     drawn = (row * plan.left_over for row in (plan.q, plan.odds))
     return rate + xp.sum(refused * _over_others(plan, *drawn), axis=-1)
-
-
-def _divisible(q: Array, top: Array) -> Array:
-    """q, scaled up off its top token where the others have so little that 1 / (1 - q) would overflow.
-
-    Almost every pair there is the top token and another one. The others keep their ratios, and
-    pairs their law.
-    """
-    xp = array_namespace(q)
-    least = float(xp.finfo(q.dtype).smallest_normal)
-    rest = xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True)
-    return xp.where((rest < least**0.75) & ~top, q * least**-0.25, q)
 
 
 def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass: Array) -> tuple[Array, Array, Array]:
