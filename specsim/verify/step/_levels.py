@@ -74,8 +74,7 @@ def places(wanted: Array, q: Array, odds: Array, top: Array, tier: Array) -> Pla
     if is_exact(q):
         return _of_floats(wanted, q, odds, top, tier)
     xp = array_namespace(q)
-    falls = xp.asarray(_falls(), dtype=q.dtype, device=device(q))
-    problem = _Problem(wanted, q, odds, top, tier, wins(q), falls)
+    problem = _Problem(wanted, q, odds, top, tier, wins(q), _falls(q))
     # Begin as if each token met the average of its tier, at a height that is 0 on average.
     q_tier, odds_tier = (_of_tier(w, tier) for w in (q, odds))
     met = odds * (q_tier - q) + q * (odds_tier - odds)
@@ -95,7 +94,10 @@ def wins(like: Array) -> Array:
     """
     if is_exact(like):
         return _exact_wins()
-    return array_namespace(like).asarray(_float_wins(), dtype=like.dtype, device=device(like))
+    xp, within = array_namespace(like), _within(like)
+    upper = xp.concat([within, xp.zeros_like(within)], axis=-1)
+    lower = xp.concat([xp.ones_like(within), within], axis=-1)
+    return xp.concat([upper, lower])
 
 
 def beaten(w: Array, top: Array, found: Places, table: Array) -> Array:
@@ -243,28 +245,29 @@ def _step(problem: _Problem, state: _State) -> Array:
     return inverse * (rate * by_q + by_odds - state.off / xp.where(q > least, q, least))
 
 
-@lru_cache
-def _float_wins() -> Array:
-    """The table of `wins` in float64."""
-    height = np.linspace(-END, END, TIER)
-    ahead = np.subtract.outer(height, height)
-    small = np.exp(-abs(ahead))
-    within = np.where(ahead >= 0, 1, small) / (1 + small)
-    return np.block([[within, np.zeros_like(within)], [np.ones_like(within), within]])
+def _within(like: Array) -> Array:
+    """Chance (TIER, TIER) that a draft of one level is chosen, not one of another level of its tier.
+
+    It is computed where `like` is: a table that came from elsewhere would be copied to a GPU.
+    """
+    xp = array_namespace(like)
+    height = STEP * xp.arange(TIER, dtype=like.dtype, device=device(like)) - END
+    ahead = height[:, None] - height[None, :]
+    small = xp.exp(-xp.abs(ahead))
+    return xp.where(ahead >= 0, xp.ones_like(small), small) / (1 + small)
 
 
 @lru_cache
 def _exact_wins() -> Array:
     """The table of `wins` in Fractions: smaller chances are those of floats, larger ones what is left."""
-    table = np.vectorize(Fraction, otypes=[object])(_float_wins())
+    table = np.vectorize(Fraction, otypes=[object])(wins(np.ones(1)))
     return np.where(np.tri(COUNT, k=-1, dtype=bool), 1 - table.T, table)
 
 
-@lru_cache
-def _falls() -> Array:
+def _falls(like: Array) -> Array:
     """Rate (TIER, TIER - 1) at which the chance of a draft at a level falls as the other rises in an interval."""
-    within = _float_wins()[:TIER, :TIER]
-    return -np.diff(within, axis=-1) / STEP
+    within = _within(like)
+    return (within[:, :-1] - within[:, 1:]) / STEP
 
 
 def _of_floats(wanted: Array, q: Array, odds: Array, top: Array, tier: Array) -> Places:
