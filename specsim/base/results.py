@@ -49,7 +49,18 @@ def result(*answer: str, rows: Callable[[Any], Sequence[Any]] | None = None) -> 
             return html_table(self, answer, None if rows is None else rows(self))
 
         def to_pandas(self: Any) -> Any:
-            """Return a pandas DataFrame with every digit; parts of a field have dotted names, as `speedup.low`."""
+            """Return a pandas DataFrame with every digit; parts of a field have dotted names, as `speedup.low`.
+
+            Returns
+            -------
+            pandas.DataFrame
+                A row for the record, or for each of its rows.
+
+            Raises
+            ------
+            ImportError
+                pandas is not installed.
+            """
             return frame([self] if rows is None else rows(self))
 
         for method in (__repr__, _repr_html_, to_pandas):

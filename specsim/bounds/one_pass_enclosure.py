@@ -56,7 +56,7 @@ class _Box(NamedTuple):
 
 
 def one_pass_enclosure(
-    target: Model, *, gamma: int, rule: str = "block", within: float = 0.01, prefix: tuple[int, ...] = ()
+    target: Model, *, rule: str = "block", gamma: int, within: float = 0.01, prefix: tuple[int, ...] = ()
 ) -> OnePassEnclosure:
     r"""Enclose the largest tau of any drafter whose tokens do not see each other, under a rule.
 
@@ -70,10 +70,10 @@ def one_pass_enclosure(
     ----------
     target : Model
         A function from a text (a tuple of token ids) to the next-token law. Laws of Fractions keep both ends exact.
-    gamma : int
-        Drafts of a block, at least 1.
     rule : {"block", "tokenwise", "any"}
         How blocks are verified. "any": what a single block keeps at most, whatever lossless rule verifies it (T18).
+    gamma : int
+        Drafts of a block, at least 1.
     within : float
         Largest difference of both ends.
     prefix : tuple of int

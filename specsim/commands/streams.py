@@ -28,7 +28,6 @@ REFUSED = {
     "forced out": PICTURE_BESIDE,
     "trees out": PICTURE_BESIDE,
     "systems out": FOLDER,
-    "systems pair": FOLDER,
     "train-pair out": FOLDER,
     "train-drafters work": FOLDER,
 }

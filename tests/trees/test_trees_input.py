@@ -18,6 +18,7 @@ from specsim import (
     heap_tree,
     one_pass_ceiling,
     one_pass_draft,
+    one_pass_enclosure,
     optimal_tree,
     sequoia_tree,
     speed_of_light,
@@ -164,6 +165,7 @@ OF_A_PREFIX: dict[str, Callable[[Any], Any]] = {
     "deterministic_tokens": lambda text: trees.deterministic_tokens(PLAIN, NOBODY, prefix=text),
     "probability": lambda text: trees.probability(PLAIN, NOBODY, prefix=text),
     "one_pass_ceiling": lambda text: one_pass_ceiling(PLAIN, gamma=2, prefix=text),
+    "one_pass_enclosure": lambda text: one_pass_enclosure(PLAIN, gamma=2, within=0.5, prefix=text),
     "one_pass_draft": lambda text: one_pass_draft(PLAIN, gamma=2, prefix=text),
     "speed_of_light": lambda text: speed_of_light(PLAIN, nodes=2, prefix=text),
 }

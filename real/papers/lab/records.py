@@ -193,7 +193,7 @@ def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
         raise ValueError(f"system {name!r}: {error}") from error
 
     # The record, with all by which it becomes stale, and the size of the pair that it is made on.
-    size = pairs.scale(lab.pair) if hasattr(system, "PAIR") else None
+    size = pairs.scale(lab.pair) if vars(system).get("PAIR") else None
     return {
         "schema": SCHEMA,
         "complete": True,

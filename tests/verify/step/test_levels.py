@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import table_wor_levels
-from verify.step.test_optimal_wor import WOR, best, least_over_all_sets, peaked, rows
+from helpers.wor_pairs import WOR, best, least_over_all_sets, peaked, rows
 
 from specsim import acceptance_rate, optimal_coupling, optimum, output_law
 from specsim.checks.step import STEP_CHECKS
