@@ -160,7 +160,8 @@ def test_kangaroo_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = checked(kangaroo.run(Lab(share=0.01)), kangaroo.HEADLINE)
     loop = f"T = 0{kangaroo.LOOP}"
     assert 1 <= found.measured[f"tokens a block with eta, {loop}"].value <= kangaroo.MOST + 1
-    assert 1 <= found.measured[f"drafts a block with eta, {loop}"].value <= kangaroo.MOST
+    # A last block with room for one token has no draft.
+    assert 0 < found.measured[f"drafts a block with eta, {loop}"].value <= kangaroo.MOST
     assert kangaroo.TESTED_GAIN in found.measured
     assert found.exact["best eta, T = 0"] in (0.2, 0.9)
     assert kangaroo.verdict(found) in ("shows", "does not show", "contradicts")
