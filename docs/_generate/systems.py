@@ -23,12 +23,10 @@ HEAD = ["verdict", "system", "statement", "paper's number", "ours", "how", "scal
 
 
 def overview(kept: dict[str, Held]) -> str:
-    """Return the overview as Markdown: a row for each statement of each system that has a record."""
+    """Return the overview as Markdown: a row for each statement of each system, also where no record is there yet."""
     rows = [HEAD]
     for name, section in clauses.sections().items():
         system, held = systems.find(name), kept.get(name)
-        if held is None:
-            continue
         for clause in _clauses(section, system, held):
             link = f"[{system.NAME}](systems/{name}.md)"
             cells = [clause.verdict, link, clause.says, clause.paper, clause.ours]

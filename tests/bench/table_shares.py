@@ -1,4 +1,4 @@
-"""What bounds the interval of tau on SmolLM2: `python tests/bench/table_shares.py > tests/bench/shares.txt`.
+"""Shares of the interval of tau on SmolLM2: `python tests/bench/table_shares.py > tests/bench/shares.txt`.
 
 The target writes a text after each chat prompt of the test split, at temperature 1, and each is scored once. Given a
 text, the loop's blocks follow the renewal law of block starts, so that the variance of tau splits into two shares,

@@ -40,7 +40,7 @@ def outcome(call: Callable[[], Any]) -> tuple[Any, list[str]]:
 
 
 def assert_same(p: Any, q: Any, num_drafts: Any = 2) -> bool:
-    """The same as from rows that `check.pair` has validated; whether the rows are laws."""
+    """Compare with what rows give that `check.pair` has validated; return whether the rows are laws."""
 
     def validated() -> Array:
         with np.errstate(under="ignore"):

@@ -66,8 +66,7 @@ def test_every_system_has_a_page_that_says_what_its_record_says() -> None:
     for name in systems.names():
         system, page = systems.find(name), pages[name].read_text(encoding="utf-8")
         assert all(words in page for words in (system.CLAIM, system.TEST)), name
-        has_row = f"[{system.NAME}](systems/{name}.md)" in overview
-        assert has_row == (name in report.recorded(RESULTS)), name
+        assert f"[{system.NAME}](systems/{name}.md)" in overview, name
     for name, held in report.recorded(RESULTS).items():
         assert f"whole test: **{held['verdict']}**" in pages[name].read_text(encoding="utf-8"), name
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from real.decode.loop import decode_batch, keyed
 from real.papers.lab.contract import Lab
 from real.papers.lab.pairs import ends, pair_named
 from real.papers.lab.text_lab import Tally
@@ -111,30 +110,3 @@ def merged(drafted: Sequence[TokenTree]) -> TokenTree:
     tokens = np.array([path[-1] for path in ordered], dtype=np.int64)
     depth = np.array([len(path) for path in ordered], dtype=np.int64)
     return TokenTree(parents, tokens, depth, "iid")
-
-
-def decoded(prompts: Sequence[list[int]], kind: Kind, length: int, lab: Lab) -> Tally:
-    """Tokens and target calls (prompts,) of the decode loop with trees of a kind, a unit that the lab keeps.
-
-    It writes `length` tokens after each prompt, fewer where the pair's end token comes.
-    """
-
-    def counts() -> list[list[float]]:
-        """Tokens of each text, and its target calls."""
-        lab.said(f"decoded with trees, {kind.scheme}")
-        both = pair_named(lab.pair)
-        rule = kind.verifier(both.draft.vocab_size)
-        runs = decode_batch(
-            both.target,
-            both.draft,
-            prompts,
-            max_tokens=length,
-            gamma=rule.depth,
-            uniforms=[keyed(lab.seed, i) for i in range(len(prompts))],
-            stop=ends(lab.pair),
-            rule=rule,
-        )
-        return [[float(len(run.tokens)) for run in runs], [float(len(run.blocks)) for run in runs]]
-
-    tokens, blocks = lab.keep(f"decoded, {kind}", counts)
-    return Tally(np.array(tokens), np.array(blocks))

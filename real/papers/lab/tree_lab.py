@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from real.decode.beams import BeamVerifier
 from real.decode.fixed import Fixed
 from real.decode.score import laws
-from real.decode.tree_plan import TreeVerifier, planned
+from real.decode.tree_plan import planned
 from real.decode.trees_block import Texts as Standing
 from real.decode.trees_block import Trees, nodes_logits, place_of
 from real.decode.warp import Warping, probabilities
@@ -50,13 +49,6 @@ class Kind(NamedTuple):
     def nodes(self) -> int:
         """Drafted nodes a block."""
         return int(np.prod(self.shape)) if self.scheme == "beam" else len(self.shape)
-
-    def verifier(self, vocabulary: int) -> TreeVerifier | BeamVerifier:
-        """The verifier of these trees for the decode loop."""
-        if self.scheme != "beam":
-            return TreeVerifier("tokenwise", self.shape, self.scheme, self.step)
-        width, depth = self.shape
-        return BeamVerifier("tokenwise", width, depth, vocabulary, self.step)
 
 
 class Reader:

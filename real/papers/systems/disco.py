@@ -209,7 +209,7 @@ def _rankings(part: Rollouts, layers: dict[bool, Any], temperature: float) -> di
 
 
 def _in_the_loop(lab: Lab, chosen: Mapping[str, Setting], times: Array, temperature: float) -> dict[str, Estimate]:
-    """What each pair of `DECODED` gains in the decode loop, on the test prompts."""
+    """Return what the first of each pair of `DECODED` gains over the second in the decode loop, on the test prompts."""
     by_name = {
         name: _decoded(lab, chosen[name], times, temperature) for name in dict.fromkeys(itertools.chain(*DECODED))
     }

@@ -189,7 +189,7 @@ def _totals(lab: Lab, choice: Choice, cost: Cost, temperature: float) -> tuple[A
 
 
 def _decoded(lab: Lab, choice: Choice, cost: Cost, temperature: float) -> Runs:
-    """What the decode loop does with a choice after the test prompts, each once."""
+    """Decode once after each test prompt with a choice, and count tokens, target calls, drafts and weights read."""
     lab.said(f"decoding at T = {temperature:g} with {choice.setting.name}")
     prompts = prompts_of(lab.pair, "test")[: lab.texts(TEXTS["test"])]
     block, after = exit.shipped(choice.name)

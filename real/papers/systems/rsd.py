@@ -5,7 +5,7 @@ from __future__ import annotations
 from real.papers.lab import tree_blocks as on
 from real.papers.lab.answers import prompts_of
 from real.papers.lab.contract import Lab, Record, Verdict
-from real.papers.lab.text_lab import Tally, gain, tau
+from real.papers.lab.text_lab import gain, tau
 from real.papers.lab.tree_lab import Kind
 from specsim import trees
 
@@ -27,7 +27,7 @@ AXES = {
 TEST = (
     "By expected tokens of blocks that start where those of 4 i.i.d. paths start, on SmolLM2 at T = 1, test prompts, "
     "paired by prompt: RSD-S of width 4 and length 4 over 4 i.i.d. paths of length 4 under recursive rejection has an "
-    "interval of the gain above 0. Both have 16 nodes. The same in the decode loop is reported and decides nothing."
+    "interval of the gain above 0. Both have 16 nodes."
 )
 HEADLINE = "tokens a block added by RSD-S, width 4, length 4, T = 1"
 PAIR = "smollm2"
@@ -35,8 +35,6 @@ MODELS = ("draft/smollm2/lowrank",)
 
 # Prompts; blocks of each; trees of each kind at each start of a block.
 PROMPTS, BLOCKS, TREES = 42, 6, 4
-# Prompts that the decode loop continues, and tokens that it writes after each.
-DECODED, LENGTH = 12, 32
 SIZE = (4, 4)
 BEAMS, IID = "RSD-S", "i.i.d. paths"
 
@@ -52,19 +50,13 @@ def of_size(name: str) -> str:
 
 
 def run(lab: Lab) -> Record:
-    """Every kind at the same starts, and each in the decode loop."""
+    """Every kind at the same starts."""
     prompts = prompts_of(lab.pair, "test")[: lab.texts(PROMPTS, 3)]
     starts = on.Starts(prompts, IID, lab.texts(BLOCKS, 1), lab.texts(TREES, 1))
     by_kind = on.tallies(starts, kinds(*SIZE), lab)
     measured = {f"tokens a block, {of_size(name)}": tau(of_kind) for name, of_kind in by_kind.items()}
     measured[HEADLINE] = gain(by_kind[BEAMS], by_kind[IID])
 
-    # The decode loop: each kind writes its own texts.
-    few, length, runs = prompts[: lab.texts(DECODED, 3)], LENGTH if lab.share >= 0.1 else 6, dict[str, Tally]()
-    for name, kind in kinds(*SIZE).items():
-        runs[name] = on.decoded(few, kind, length, lab)
-        measured[f"tokens a block decoded, {of_size(name)}"] = tau(runs[name])
-    measured[f"tokens a block added in the decode loop by {of_size(BEAMS)}"] = gain(runs[BEAMS], runs[IID])
     beams = measured[HEADLINE]
     exact = {
         "prompts": float(len(prompts)),

@@ -76,7 +76,7 @@ def shares(texts: Texts, each: int) -> dict[int, float]:
 
 
 def _shares(lab: Lab) -> dict[str, float]:
-    """The same by name, and the number of rows: the texts of the target, at T = 1."""
+    """Return the least shares by name, and the number of rows, along texts of the target at T = 1."""
     lab.said("rows of both models")
     test_texts = texts_of(lab, 1.0, "test", ROWS)
     least = {f"{SHARE}, K = {k}, T = 1": share for k, share in shares(test_texts, EACH).items()}

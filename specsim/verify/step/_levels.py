@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """What stays as it is: rows (..., V), and constants of the levels."""
+    """The constants of a search: rows (..., V), and tables of the levels."""
 
     wanted: Array  # the law that the chosen draft should have
     q: Array

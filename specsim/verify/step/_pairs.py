@@ -72,7 +72,7 @@ def weights(wanted: Array, met: Array, tier: Array) -> Array:
 
 
 class Steps(Protocol):
-    """What `until_near` reads of a state, row by row."""
+    """The part of a state that `until_near` reads, row by row."""
 
     @property
     def off(self) -> Array: ...

@@ -184,7 +184,7 @@ def test_costs_of_kangaroo() -> None:
 
 
 def test_the_best_exit_reads_least_for_its_tokens() -> None:
-    """Of two exits of one acceptance the cheaper one; of two of one cost the better one, and its best length."""
+    """The cheaper of two equally good exits is chosen, and the better of two that cost the same, with its length."""
     rows = np.random.default_rng(0).dirichlet(np.ones(5), (4, 3, kangaroo.MOST))
     where = np.broadcast_to(np.arange(1, kangaroo.MOST + 1), rows.shape[:-1])
     signals = row_signals(rows, rows.argmax(-1), where)

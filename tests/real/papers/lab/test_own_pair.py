@@ -99,7 +99,7 @@ def test_more_texts_than_prompts_are_written_in_turns(cache: Path, monkeypatch: 
 
 
 def test_a_text_ends_at_the_end_token(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands behind it is no token, and counts nowhere."""
+    """A text of fewer tokens ends with -1s, which are no tokens and count nowhere."""
     whole = answers.texts_of(TRIAL, 0.8, "test", 8)
     end = int(whole.tokens[2, 5])
     monkeypatch.setattr(answers, "ends", lambda pair: frozenset([end]))

@@ -1,4 +1,4 @@
-"""What a record says of its pair and its numbers, and a run that carries on with the units that it has."""
+"""Records name their pair and the numbers that they lack; a stopped run carries on with the units that it has."""
 
 from __future__ import annotations
 
