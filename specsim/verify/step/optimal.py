@@ -43,8 +43,8 @@ from specsim.base.arrays import (
 from specsim.draft.distinct import inside, mean_slope
 from specsim.types import Array, Draws
 from specsim.verify.step import _bins, _long, _one
-from specsim.verify.step._long import INFINITY
-from specsim.verify.step._plan import Plan
+from specsim.verify.step._plan import INFINITY, LongPlan, Plan
+from specsim.verify.step._plan import rows as rows_of
 
 DRAFTS: Literal["iid"] = "iid"
 # Other schemes whose drafts the rule verifies.
@@ -55,14 +55,14 @@ PROVED = {"lossless": "spans_lossless", "acceptance": "spans_hit"}
 PAPER = "arXiv:2310.15141"
 
 
-def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = None) -> Plan:
+def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = None) -> Plan | LongPlan:
     """Plan with the levels c and d that turn p into w, and the gains and losses of tokens."""
     xp = array_namespace(p, q)
     # Read the arguments; a long NumPy row has a faster program of its own.
     draws = num_drafts if isinstance(num_drafts, Draws) else Draws(num_drafts, 0, num_drafts)
     p, q = xp.broadcast_arrays(*(w if w.dtype == xp.float64 else wide(w) for w in (p, q)))
     if _long.serves(p):
-        return Plan(*_long.planned(p, q, draws, grid))
+        return _long.planned(p, q, draws, grid)
     # Lay the tokens, or bins of tokens, in order of p/q, and sum p and q over the first ones.
     place, pooled, p_part, q_part = _stretches(p, q, draws.limit, grid)
     p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p_part, q_part))
@@ -91,8 +91,9 @@ def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = No
     return Plan(p, q, pooled, fill, cut, loss, place, wanted, q_part, slope, *sums)
 
 
-def transition(plan: Plan, drafts: Array) -> Array:
+def transition(plan: Plan | LongPlan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
+    plan = rows_of(plan)
     xp, count, w = array_namespace(plan.p), drafts.shape[-1], winners(plan)
     missing, drafts = drafts < 0, xp.where(drafts < 0, 0, drafts)
     # Probability min(1, p/w) that each draft passes if it wins.
@@ -117,7 +118,7 @@ def transition(plan: Plan, drafts: Array) -> Array:
     return law + replaced * residual(plan.p, w)
 
 
-def acceptance(plan: Plan) -> Array:
+def acceptance(plan: Plan | LongPlan) -> Array:
     """Probability that the winner is accepted."""
     return 1 - plan.loss[..., 0]
 
@@ -127,10 +128,11 @@ def uniforms(num_drafts: int | Draws) -> int:
     return 2 * (num_drafts.limit if isinstance(num_drafts, Draws) else num_drafts) + 2
 
 
-def verify(plan: Plan, drafts: Array, u: Array) -> Array:
+def verify(plan: Plan | LongPlan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., K) and u (..., 2K+2)."""
     if _one.serves(plan.p, drafts, u):
         return _one.token(plan, drafts, u)
+    plan = rows_of(plan)
     xp, count = array_namespace(plan.p, drafts), drafts.shape[-1]
     # The draft with the highest label wins.
     label = _label(plan, drafts, u[..., :count], u[..., count : 2 * count])
@@ -144,7 +146,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     return xp.where(accepted, token, replacement)[..., 0]
 
 
-def winners(plan: Plan) -> Array:
+def winners(plan: Plan | LongPlan) -> Array:
     """w (..., V), the law of the winner."""
     return _winners(plan.pooled, plan.q, plan.fill, plan.cut)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from helpers.optimal_pairs import KINDS, float_pair
 
 from specsim.types import Draws
-from specsim.verify.step import _long, _one, optimal
+from specsim.verify.step import _long, _one, _plan, optimal
 
 Array = Any
 COUNTS = (2, 3, 8, Draws(2, 0.5, 3))
@@ -17,10 +18,11 @@ COUNTS = (2, 3, 8, Draws(2, 0.5, 3))
 
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Both plans of a pair, the long one in pieces of 16 tokens."""
-    monkeypatch.setattr(_long, "CHUNK", 16)
+    """Both plans of a pair, the long one in pieces of 16 tokens, or 8, or 4."""
+    for module, name, size in ((_long, "CHUNK", 16), (_long, "FINE", 8), (_long, "PIECE", 4), (_plan, "PIECE", 4)):
+        monkeypatch.setattr(module, name, size)
 
-    def plans(p: Array, q: Array, count: int | Draws, grid: float | None) -> tuple[optimal.Plan, optimal.Plan]:
+    def plans(p: Array, q: Array, count: int | Draws, grid: float | None) -> tuple[Any, optimal.Plan]:
         assert _long.serves(p)
         made = optimal.prepare(p, q, count, grid=grid)
         with monkeypatch.context() as patch:
@@ -57,7 +59,7 @@ def test_numbers_and_tokens_are_those_of_the_plain_plan(kind: str, grid: float |
             p, q = p / p.sum(), q / q.sum()
         count = COUNTS[n % 3 + (n > 8)]
         made, plain = both(p, q, count, grid)
-        assert_equal(made, plain, exactly=grid is None and bool(np.count_nonzero(q) * 2 >= len(q)))
+        assert_equal(_plan.rows(made), plain, exactly=grid is None and bool(np.count_nonzero(q) * 2 >= len(q)))
         number = count.limit if isinstance(count, Draws) else count
         drafts = rng.choice(len(q), (20, number), p=q)
         if isinstance(count, Draws):
@@ -77,14 +79,59 @@ def test_ratios_closer_than_the_words_tell_are_put_in_order() -> None:
     q = rng.dirichlet(np.full(60_000, 5.0))
     near = np.arange(1000)
     p = q * np.concatenate([1 + 1e-12 * rng.permutation(near), 2 + 1e-16 * rng.permutation(near), rng.random(58_000)])
-    order = _long.ordered(p, q)
+    plan = optimal.prepare(p, q, 2)
+    order = np.argsort(plan.place)
     assert (order == optimal._order(p / q)).all()
     assert not (order == np.argsort(p / q, kind="stable")).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_draft_and_one_token_left_over_are_those_of_all_rows(kind: str, both: Any) -> None:
+    rng = np.random.default_rng(len(kind))
+    for n in range(6):
+        p, q = float_pair(rng, int(rng.integers(20, 120)), kind)
+        if n % 2:
+            q[rng.permutation(len(q)) >= len(q) // 3] = 0
+            q[q.argmax()] += 1 - q.sum()
+        plan, _ = both(p, q, 2, None)
+        rows = plan.rows
+        for token in range(len(p)):
+            place = rows.place[token]
+            assert plan.column(token)[0] == place
+            if q[token] > 0:
+                assert plan.column(token)[1:] == tuple(w[place] for w in (rows.wanted, rows.q_there, rows.slope))
+        # What is left over, at both ends of the line, too.
+        weight = plan.left_over(slice(None))
+        for u in (0.0, 2**-60, *rng.random(40), 1 - 2**-53):
+            token = plan.replacement(u)
+            assert weight[token] > 0
+            bound = rows.left_over[-1] * (1 - u)
+            assert rows.left_over[token] >= bound - 1e-14
+            assert rows.left_over[token] - weight[token] <= bound + 1e-14
+
+
+def test_pieces_fit_into_chunks() -> None:
+    assert _long.CHUNK % _plan.PIECE == 0
+
+
+def test_a_plan_stays_as_it_is_while_others_are_made() -> None:
+    """Temporary rows are used again, by every thread its own: the rows of a plan are not among them."""
+    pairs = np.random.default_rng(6).dirichlet(np.full(8_200, 0.3), (3, 2))
+
+    def numbers(plan: Any) -> list[list[float]]:
+        return [w.tolist() for w in (plan.place, plan.slope, plan.gains, plan.losses, plan.rest_mass)]
+
+    plans = [optimal.prepare(p, q, 2) for p, q in pairs]
+    with ThreadPoolExecutor(3) as pool:
+        assert not np.shares_memory(pool.submit(_long._temporary, 9_000).result()[0], _long._temporary(9_000)[0])
+        others = list(pool.map(lambda pair: numbers(optimal.prepare(*pair, 2)), [*pairs, *pairs]))
+    assert [numbers(plan) for plan in plans] * 2 == others
+    assert len({str(n) for n in others}) == len(pairs)
+
+
 def test_a_row_of_one_draft_law_asks_for_few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds leave out most pieces: of 100, no more than a fifth is looked at for each number."""
-    monkeypatch.setattr(_long, "CHUNK", 100)
+    monkeypatch.setattr(_long, "FINE", 100)
     asked: list[int] = []
     most = _long._most
 

@@ -18,7 +18,7 @@ from specsim.exact.step import enumerate_step
 from specsim.forking import rational
 from specsim.testing import assert_law
 from specsim.testing.strategies import float_laws, law_pairs
-from specsim.verify.step import _long, optimal
+from specsim.verify.step import _long, _plan, optimal
 
 Array = Any
 SHAPES = [(v, k) for v in (1, 2, 3, 4) for k in (1, 2, 3)]
@@ -80,7 +80,7 @@ def test_full_vocabulary(vocab: int, kind: str) -> None:
         found = acceptance_rate(p, q, rule="optimal", num_drafts=num_drafts)
         best = optimal_acceptance(p, q, num_drafts=num_drafts)
         assert abs(found - best) <= 1e-10
-        plan = optimal.prepare(p, q, num_drafts)  # that is a formula; now the law w, and what the labels exchange
+        plan = _plan.rows(optimal.prepare(p, q, num_drafts))  # that is a formula; now w, and what labels exchange
         w = np.maximum(plan.fill * q, np.minimum(p, plan.cut * q))
         assert abs(w.sum() - 1) <= 1e-10
         assert abs(np.minimum(p, w).sum() - best) <= 1e-10
@@ -116,7 +116,7 @@ def test_one_row_in_pieces_is_a_row_of_a_batch(vocab: int, kind: str) -> None:
     for num_drafts in (1, 2, 5):
         x, u = rng.choice(vocab, (500, num_drafts), p=q), rng.random((500, optimal.uniforms(num_drafts)))
         one, batch = optimal.prepare(p, q, num_drafts), optimal.prepare(p[None], q[None], num_drafts)
-        for single, rows in zip(one, batch, strict=True):
+        for single, rows in zip(_plan.rows(one), _plan.rows(batch), strict=True):
             assert np.abs(single - rows[0]).max() <= 1e-12
         assert (optimal.verify(one, x, u) == optimal.verify(batch, x, u)).all()
 
