@@ -8,7 +8,7 @@ says where blocks start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,10 +58,12 @@ class Reader:
     ----------
     model : LanguageModel
         The model.
+    warping : Warping, optional
+        The temperature of its laws, 1 by default.
     """
 
-    def __init__(self, model: LanguageModel) -> None:
-        self._model, self._cache = model, model.cache()
+    def __init__(self, model: LanguageModel, warping: Warping = PLAIN) -> None:
+        self._warping, self._cache = warping, model.cache()
         self._read: list[int] = []
         self._laws: dict[tuple[int, ...], Array] = {}
         every = torch.zeros(1, 1, dtype=torch.int64)
@@ -76,7 +78,7 @@ class Reader:
             self._cache.rollback(0, shared)
             logits = self._cache.forward(torch.tensor([text[shared:]]), 1)[0, 0]
             self._read = list(text)
-            self._laws[text] = _law_of(logits)
+            self._laws[text] = _law_of(logits, self._warping)
         return self._laws[text]
 
     @torch.inference_mode()
@@ -109,7 +111,7 @@ class Reader:
         plan = planned(parents, "iid", int(tree.depth.max(initial=0))).held(root)
         tokens = torch.tensor([[text[-1], *tree.tokens.tolist()]])
         logits = nodes_logits(self._on, "", place_of(self._on, "", plan, here), here, tokens)[0]
-        self._laws.update(zip(after, _law_of(logits), strict=True))
+        self._laws.update(zip(after, _law_of(logits, self._warping), strict=True))
 
     def _shared(self, text: tuple[int, ...]) -> int:
         """How many tokens of the text the cache holds."""
@@ -135,7 +137,7 @@ def laws_of(reader: Reader, text: tuple[int, ...], tree: TokenTree) -> Array:
 
 
 def drafted_tree(
-    draft: Reader,
+    draft: Callable[[tuple[int, ...]], Array],
     kind: Kind,
     text: tuple[int, ...],
     rng: np.random.Generator,
@@ -167,9 +169,9 @@ def path_to(tree: TokenTree, row: int) -> tuple[int, ...]:
     return tuple(reversed(tokens))
 
 
-def _law_of(logits: Tensor) -> Array:
+def _law_of(logits: Tensor, warping: Warping) -> Array:
     """Laws in float64, whose sums are 1."""
-    law = probabilities(logits, PLAIN).double().numpy()
+    law = probabilities(logits, warping).double().numpy()
     normalised: Array = law / law.sum(axis=-1, keepdims=True)
     return normalised
 
