@@ -41,28 +41,3 @@ def acceptance(texts: Texts, drafter: Sequence[Along]) -> list[Estimate]:
     drafts = range(total.shape[1])
     pairs = [(by_prompt(texts, total[:, k]), by_prompt(texts, count[:, k])) for k in drafts]
     return [bootstrap(pair, lambda a, b: a.sum(-1) / b.sum(-1)) for pair in pairs]
-
-
-def difference(
-    texts: Texts,
-    new: Sequence[Along],
-    old: Sequence[Along],
-    k: int,
-    less: int | None = None,
-) -> Estimate:
-    """The hazard of draft k of the new drafter less that of the old, paired by prompt.
-
-    With `less` the same difference of draft `less` is subtracted.
-    """
-    (of_new, count), (of_old, _) = hazard_sums(new), hazard_sums(old)
-    drafts = (k,) if less is None else (k, less)
-    data = tuple(by_prompt(texts, sums[:, i]) for i in drafts for sums in (of_new, of_old, count))
-
-    def statistic(*data: Array) -> Array:
-        """The difference of each resample."""
-        first = (data[0].sum(-1) - data[1].sum(-1)) / data[2].sum(-1)
-        if less is None:
-            return first
-        return first - (data[3].sum(-1) - data[4].sum(-1)) / data[5].sum(-1)
-
-    return bootstrap(data, statistic)

@@ -19,7 +19,7 @@ from real.papers.lab.contract import Lab, Record, checked
 from real.papers.lab.rollouts import Rollouts
 from real.papers.lab.texts import texts
 from real.papers.lab.writing import pair
-from real.papers.systems import chimera, fspad, kangaroo
+from real.papers.systems import fspad, kangaroo
 from real.studies.intervals import Estimate
 from specsim.control import row_signals
 
@@ -150,9 +150,6 @@ def test_kept_by_offset() -> None:
     p = np.full(4, 0.5)
     poor, rich = (Along(np.array([[a, b]] * 3 + [[a, 0.0]]), p) for a, b in ((0.25, 0.125), (0.5, 1.0)))
     assert [one.value for one in offsets.acceptance(told, [poor, rich])] == [0.75, 0.625]
-    assert offsets.difference(told, [rich, rich], [poor, poor], 1).value == pytest.approx(0.75)
-    assert offsets.difference(told, [rich, rich], [poor, poor], 1, 0).value == pytest.approx(0.25)
-    assert offsets.difference(told, [rich, poor], [rich, poor], 1, 0).value == 0
 
 
 def test_kangaroo_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,19 +193,6 @@ def test_the_best_exit_reads_least_for_its_tokens() -> None:
     assert kangaroo.best({"a": poor, "b": poor}, cost, settings) == ("a", settings[0])
 
 
-def test_chimera_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = checked(chimera.run(Lab(share=0.01)), chimera.HEADLINE)
-    assert found.exact["parameters, Chimera"] == pytest.approx(found.exact["parameters, heads"], rel=0.01)
-    whole, less = (
-        found.measured[f"acceptance of draft 2, {name}, of 2 steps"] for name in ("whole", "without context")
-    )
-    assert found.measured["acceptance of draft 2, whole less without context"].value == pytest.approx(
-        whole[0] - less[0]
-    )
-    assert chimera.verdict(found) in ("shows", "does not show", "contradicts")
-
-
 @pytest.mark.slow
 def test_fspad_runs(small: Path) -> None:
     found = checked(fspad.run(Lab(share=0.01)), fspad.HEADLINE)
@@ -250,15 +234,6 @@ A, B, C = Estimate(2.0, 1.5, 2.5), Estimate(1.0, -0.5, 1.5), Estimate(-1.0, -1.5
 def test_verdicts_of_kangaroo(speed: Estimate, gain: Estimate, fewer: float, verdict: str) -> None:
     measured = {kangaroo.HEADLINE: speed, kangaroo.TESTED_GAIN: gain}
     assert kangaroo.verdict(Record({kangaroo.FEWER: fewer}, measured, {})) == verdict
-
-
-@pytest.mark.parametrize(
-    ("each", "grows", "verdict"),
-    [((A, A), A, "shows"), ((A, B), A, "does not show"), ((A, A), B, "does not show"), ((A, C), A, "contradicts")],
-)
-def test_verdicts_of_chimera(each: tuple[Estimate, Estimate], grows: Estimate, verdict: str) -> None:
-    found = {chimera._less(k): each[k > 1] for k in range(1, 5)}
-    assert chimera.verdict(Record({}, found | {chimera.GROWS: grows}, {})) == verdict
 
 
 @pytest.mark.parametrize(
