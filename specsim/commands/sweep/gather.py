@@ -23,6 +23,17 @@ Chunk = Sequence[int]
 T = TypeVar("T")
 
 
+def chunk_size(count: int, most: int) -> int:
+    """Return how many of `count` points a worker takes at once: `most`, or fewer, so that many workers have some.
+
+    Examples
+    --------
+    >>> chunk_size(200, 50), chunk_size(100_000, 50)
+    (1, 50)
+    """
+    return min(most, -(-count // AHEAD))
+
+
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield lists of `size` items, the last one shorter.
 

@@ -34,8 +34,8 @@ class Kind(NamedTuple):
 
     name: of its file. inputs: by name. outputs: name -> type of the column, as `Input.column`, or "list<double>".
     row(point): the outputs of one point; ValueError or TypeError refuses the point. check(axes): ValueError where
-    inputs do not go together. chunk: points that a worker takes at once. most: points of one study. timed: whether rows
-    are measured times, which workers on one machine would spoil for each other.
+    inputs do not go together. chunk: most points that a worker takes at once. most: points of one study. timed: whether
+    rows are measured times, which workers on one machine would spoil for each other.
     """
 
     name: str

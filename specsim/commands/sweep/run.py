@@ -19,7 +19,7 @@ from specsim.commands.json_form import json_answer
 from specsim.commands.options import form_of
 from specsim.commands.plan.sentence import counted
 from specsim.commands.sweep import pools, shown, store
-from specsim.commands.sweep.gather import Chunk, chunks, gather
+from specsim.commands.sweep.gather import Chunk, chunk_size, chunks, gather
 from specsim.commands.sweep.options import Sweep
 from specsim.commands.sweep.shown import Outcome
 from specsim.commands.sweep.study import Study, key, made_with, point, points, read
@@ -165,7 +165,7 @@ def made(
 
         try:
             if missing:
-                missing_chunks = chunks(missing, study.kind.chunk)
+                missing_chunks = chunks(missing, chunk_size(len(missing), study.kind.chunk))
                 gather(opened, study.kind.name, missing_chunks, lambda chunk: [point(study, i) for i in chunk], keep)
         except KeyboardInterrupt:
             # Finished rows are kept, and counted in the outcome.

@@ -119,3 +119,9 @@ def test_a_lost_future_is_asked_again() -> None:
             yield Pool(executor, (Killed,))
 
     assert sorted(kept_by(opened)) == list(range(12))
+
+
+def test_few_points_are_enough_for_many_workers() -> None:
+    assert gather.chunk_size(1, 50) == gather.chunk_size(gather.AHEAD, 50) == 1
+    assert gather.chunk_size(gather.AHEAD + 1, 50) == 2
+    assert gather.chunk_size(10**6, 50) == 50

@@ -59,6 +59,15 @@ def test_the_same_bytes_on_any_number_of_workers(text: str, tmp_path: Path, monk
     assert made[0] == made[1] == made[2]
 
 
+def test_each_worker_has_a_part_of_a_small_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30 points of a kind whose workers take up to 200 at once."""
+    study, given = read(study_file(tmp_path)), []
+    monkeypatch.setattr(run, "gather", lambda opened, kind, todo, *rest: given.extend(todo))
+    run.made(study, tmp_path / "rows.parquet", [""] * 30, range(30), threads(1))
+    assert study.kind.chunk > 30
+    assert given == [[i] for i in range(30)]
+
+
 def stopping(after: int) -> studies.Opened:
     """Ctrl-C once so many chunks are done."""
 
