@@ -77,6 +77,10 @@ def tables() -> dict[tuple[str, str], str]:
     made["claims", "claims"] = text.markdown(settled.rows(settled.recorded(), True))
     if (BENCH / "sweep.json").exists():
         made["planning", "studies"] = _studies(json.loads((BENCH / "sweep.json").read_text(encoding="utf-8")))
+    if (BENCH / "cluster.json").exists():
+        made["../sweep", "cluster"] = _module("cluster").table(
+            json.loads((BENCH / "cluster.json").read_text(encoding="utf-8"))
+        )
     made["load", "plan"] = f"```text\n{_printed('load')}```"
     made["tokenizers", "tokenizers"] = _module("tokenizers").table()
     made["loop", "plan"] = f"```text\n{_printed('loop')}```"
