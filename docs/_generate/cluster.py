@@ -45,6 +45,6 @@ def table(record: dict[str, Any]) -> str:
     )
     costs = [["a cell of", "takes", "a million take"]]
     for words, seconds in record["cell"].items():
-        costs.append([words, f"{1000 * seconds:.2g} ms", f"{MILLION * seconds / 3600:.2g} core-hours"])
+        costs.append([words, f"{1000 * seconds:.3g} ms", f"{MILLION * seconds / 3600:.2g} core-hours"])
     made = f"Measured on {record['machine']}, {record['cores']} cores: `python tests/bench/bench_cluster.py --record`."
     return "\n\n".join([said, markdown(scaling), lost, driver, markdown(costs), made])
