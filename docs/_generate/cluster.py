@@ -25,7 +25,7 @@ def table(record: dict[str, Any]) -> str:
                 f"{row['bytes'] / cells:,.0f}",
             ]
         )
-    said = f"{cells:,} cells that take {1000 * cell:g} ms each, on a scheduler and workers that are processes of one machine:"
+    said = f"{cells:,} cells of {1000 * cell:g} ms each, on a scheduler and workers that are processes of one machine:"
 
     # One of the workers dies.
     died = record["killed"]
