@@ -18,7 +18,7 @@ from real.papers.lab.contract import Lab, Record
 from real.papers.lab.texts import texts, training_texts
 from real.papers.lab.tuned import judging, shorter
 from real.papers.lab.tuning import Plan
-from real.papers.systems import distillspec, dsd, tvdpp
+from real.papers.systems import distillspec, dsd
 from real.studies.intervals import Estimate
 from real.train.recipe import Shape
 from real.train.step import build
@@ -164,19 +164,6 @@ def test_ranks_of_two_temperatures() -> None:
     assert distillspec.ranks(told, up, [0 * w for w in up]).value == 0
 
 
-def test_exact_gradients_of_both_point_the_same_way(small: Any) -> None:
-    ids = batch(small, 0)
-    ours, theirs, other = (tvdpp.gradients(small, ids, name).double() for name in ("tvdpp", "tvd", "fkl"))
-
-    def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
-        return float(a @ b / (a.norm() * b.norm()))
-
-    assert abs(cosine(ours, theirs) - 1) < tvdpp.STRAIGHT
-    assert abs(cosine(ours, other) - 1) > tvdpp.STRAIGHT, "a test that any two objectives pass is none"
-    assert tvdpp.noise(small, ids, "tvd", 2) == pytest.approx(0, abs=1e-9)
-    assert tvdpp.noise(small, ids, "tvd_sampled", 3) > 0.01
-
-
 def test_a_draft_is_trained_once(cache: Path) -> None:
     lab, shape = Lab(0, 0.01), Shape(1, 16, 40, 1)
     first = dsd.trained(lab, shape)
@@ -225,14 +212,3 @@ def test_verdicts_follow_the_tests() -> None:
         "does not show",
         "contradicts",
     ]
-
-    def of_tvdpp(first: Estimate, second: Estimate, cosine: float) -> str:
-        found = dict(zip(map(tvdpp.tested, tvdpp.PLANS), (first, second), strict=True))
-        return tvdpp.verdict(Record({tvdpp.COSINE: cosine}, found, {}))
-
-    assert [of_tvdpp(ABOVE, ABOVE, 1.0), of_tvdpp(ABOVE, ABOVE, 0.9), of_tvdpp(ABOVE, ACROSS, 1.0)] == [
-        "shows",
-        "does not show",
-        "does not show",
-    ]
-    assert of_tvdpp(ABOVE, BELOW, 1.0) == "contradicts"
