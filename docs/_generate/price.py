@@ -48,8 +48,9 @@ WORDS = (
     "Two rules are not here, since a row alone does not price them. FLy looks at the drafts that follow: the first "
     "token of a block is on the line ([T52](../proofs/T52_fly.md)), and those after a deferred draft cost more; "
     "`specsim conform --config` prices it on blocks. On a tree SGLang's kernel adds up the target probabilities of the "
-    "siblings that it has come to, and tests one number against their sum over the threshold; the law here is that of "
-    "a chain.",
+    "siblings that it has come to, and tests one number against their sum over the threshold. The law here is that of "
+    "a chain; that of a tree (`specsim.verify.lossy_tree.accept_threshold`, [T51](../proofs/T51_thresholds.md)) "
+    "depends on the siblings, and from the second one on it can pay more bias than it gains acceptance.",
     "```{image} price.svg\n:alt: bias and KL against acceptance of every lossy rule, all points on or above two "
     "frontiers\n```",
 )

@@ -31,6 +31,32 @@ def test_the_price_is_that_of_the_rule() -> None:
     assert (found.acceptance, found.acceptance_lossless, found.total_variation) == (1.0, 0.5, 0.5)
 
 
+def test_siblings_are_priced_together() -> None:
+    """By hand: two rows, the draft's likeliest two tokens 0 and 1 in that order, with the sums .2, .7 and .6, .7."""
+    p, q = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])
+    law = Law("accept_threshold", {"threshold_single": 1.0, "threshold_acc": 0.8}, "greedy", "sampling", children=2)
+    found = price(law, p, q, "two rows")
+    assert found.rows == 2
+    assert (found.acceptance, found.acceptance_lossless) == (pytest.approx(0.7 / 0.8), pytest.approx(0.7))
+    assert found.total_variation == pytest.approx(0.7 / 0.8 - 0.7)
+    # The second child is kept with 1 - .2 / .4 in the first row, as p asks; in the second row never.
+    found = price(law._replace(params={"threshold_single": 1.0, "threshold_acc": 0.4}), p, q, "two rows")
+    assert (found.acceptance, found.total_variation) == (1.0, pytest.approx((0.3 + 0.4) / 2))
+    assert found.draft == "one of its 2 likeliest tokens, siblings"
+    assert price(law._replace(children=9), p, q, "two rows").acceptance == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("topk", "words"), [("4", "one of its 4 likeliest tokens, siblings"), ("1", "its likeliest")])
+def test_the_siblings_of_sglang_are_priced(topk: str, words: str, tmp_path: Path) -> None:
+    config = tmp_path / "args.txt"
+    start = "python -m sglang.launch_server --speculative-algorithm EAGLE --speculative-accept-threshold-acc 0.5"
+    config.write_text(f"{start} --speculative-eagle-topk {topk}")
+    status, said = run("--config", str(config))
+    assert (status, words in said, "is not given" in said) == (1, True, False), said
+    config.write_text(start)
+    assert "speculative_eagle_topk is not given, the price is that of 1" in run("--config", str(config))[1]
+
+
 def test_fly_is_priced_on_blocks() -> None:
     """By hand: three fair coins against drafts that are sure; half of the first fail, half of these are deferred."""
     p, q = np.full((3, 2), 0.5), np.array([[0.9, 0.1]] * 3)

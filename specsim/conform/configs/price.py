@@ -10,8 +10,10 @@ import numpy as np
 from specsim import discover
 from specsim.base.arrays import one_hot, overlap
 from specsim.conform.configs.record import Law
-from specsim.types import Array
+from specsim.trees import depths
+from specsim.types import Array, TokenTree
 from specsim.verify.lossy import fly
+from specsim.verify.lossy_tree import accept_threshold
 
 REFERENCE = Path(__file__).with_name("reference_rows.npz")
 REFERENCE_WORDS = "the reference rows: 128 of the bundled pair, each on its likeliest tokens, temperature 1"
@@ -42,6 +44,8 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price:
     A rule that looks at several drafts is priced on blocks of rows that follow each other, as if no
     row depended on the drafts before it; its acceptance is that of the first draft.
     """
+    if law.children > 1:
+        return _first_of_siblings(law, p, q, source)
     words = "its likeliest token" if law.draft == "greedy" else "a draw from its law"
     if law.draft == "greedy":
         q = one_hot(np.argmax(q, axis=-1), q)
@@ -60,6 +64,22 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price:
         lossless, distance, against = overlap(p, q), rule.bias(plan), "the target's law at these rows"
     kept, before, far = (float(np.mean(values)) for values in (acceptance, lossless, distance))
     return Price(source, int(np.prod(p.shape[:-1])), kept, before, far, against, words)
+
+
+def _first_of_siblings(law: Law, p: Array, q: Array, source: str) -> Price:
+    """Return the price of SGLang's thresholds where the draft's likeliest tokens are siblings, likeliest first."""
+    children = min(law.children, q.shape[-1])
+    tokens = np.argsort(-q, axis=-1, kind="stable")[..., :children]
+    parents = np.full(children, -1)
+    rows = np.broadcast_to(p[..., None, :], (*p.shape[:-1], children + 1, p.shape[-1]))
+    tree = TokenTree(parents, tokens, depths(parents), "deterministic")
+    plan = accept_threshold.prepare(rows, rows, tree, **law.params)
+    # No lossless rule keeps a sibling more often than the target draws one (T20).
+    lossless = np.take_along_axis(p, tokens, axis=-1).sum(axis=-1)
+    values = accept_threshold.acceptance(plan), lossless, accept_threshold.bias(plan)
+    kept, before, far = (float(np.mean(w)) for w in values)
+    words = f"one of its {children} likeliest tokens, siblings"
+    return Price(source, int(np.prod(p.shape[:-1])), kept, before, far, "the target's law at these rows", words)
 
 
 def _first_of_blocks(law: Law, p: Array, q: Array) -> tuple[Array, Array]:

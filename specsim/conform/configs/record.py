@@ -35,6 +35,8 @@ class Law(NamedTuple):
     against: Literal["sampling", "greedy"]
     # Drafts of a block, for a rule that looks at several.
     gamma: int = 1
+    # Siblings, the draft's likeliest tokens, for a rule of trees.
+    children: int = 1
 
 
 class Config(NamedTuple):

@@ -7,11 +7,12 @@ Fields are those of python/sglang/srt/server_args.py (stored version of 2026); w
 from __future__ import annotations
 
 from specsim.conform.configs.reading import Content
-from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields
+from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields, whole
 
 NAME = "SGLang"
 SINGLE, ACC = "speculative_accept_threshold_single", "speculative_accept_threshold_acc"
 REJECTION = "speculative_use_rejection_sampling"
+TOPK = "speculative_eagle_topk"
 # Fields about where drafts come from, how many there are, and what runs where.
 _NEUTRAL = (
     "speculative_algorithm speculative_draft_model_path speculative_draft_model speculative_draft_model_revision "
@@ -56,7 +57,10 @@ def judged(content: Content, place: str) -> Config:
     if flag(options, REJECTION, False, place):
         reason = f"not read: with {REJECTION} drafts are tested against p/q by another kernel"
         return Config(NAME, (*fields, *_idle(options, reason)))
-    fields += _judged_thresholds(thresholds)
+    topk = whole(options, TOPK, 1, place, 1)
+    # SGLang chooses the siblings by the model where they are not given: 1, or 4 as for Llama.
+    note = "" if options.get(TOPK) is not None else f"; {TOPK} is not given, the price is that of 1"
+    fields += _judged_thresholds(thresholds, note)
     is_priced = any(field.name in thresholds and field.effect == "lossy" for field in fields)
     law = None
     if is_priced and thresholds[ACC] <= 1:
@@ -64,21 +68,21 @@ def judged(content: Content, place: str) -> Config:
             "threshold_single": min(1.0, max(0.0, thresholds[SINGLE])),
             "threshold_acc": max(0.0, thresholds[ACC]),
         }
-        law = Law("accept_threshold", params, "greedy", "sampling")
+        law = Law("accept_threshold", params, "greedy", "sampling", children=topk)
     return Config(NAME, tuple(fields), law)
 
 
-def _judged_thresholds(thresholds: dict[str, float]) -> list[Field]:
-    """Each threshold that is not 1, its default, at which both are lossless (T51)."""
+def _judged_thresholds(thresholds: dict[str, float], note: str) -> list[Field]:
+    """Each threshold that is not 1, its default, at which both are lossless (T51); `note` ends the reasons."""
     found = []
     if thresholds[SINGLE] < 1:
-        reason = "a draft of at least this target probability is always accepted (at temperatures above 0; T51)"
+        reason = f"a draft of at least this target probability is always accepted (at temperatures above 0; T51{note})"
         found.append(Field(SINGLE, thresholds[SINGLE], "lossy", reason))
     elif thresholds[SINGLE] > 1:
         found.append(Field(SINGLE, thresholds[SINGLE], "note", "no probability is as large: it never acts"))
     if thresholds[ACC] != 1:
         more = "more" if thresholds[ACC] < 1 else "less"
-        reason = f"a draft is accepted with {more} than its target probability (at temperatures above 0; T51)"
+        reason = f"a draft is accepted with {more} than its target probability (at temperatures above 0; T51{note})"
         found.append(Field(ACC, thresholds[ACC], "lossy", reason))
     return found
 
