@@ -6,6 +6,7 @@ follow are verified against that changed target, and change it again.
 
 Level r holds the change that lasts r + 1 more tokens. Blocks start one after the other, so no two changes end together,
 an earlier one ends first, and gamma - 1 levels hold them all. A level without a change is (above, below) = (1, 0).
+Along a block each token ends one level, so that there is one level less at each position.
 
 The caller decides how a law is represented: a row of probabilities here, a pair of numbers in `residual_block`.
 """
@@ -31,11 +32,8 @@ class Place(Protocol):
     def target(self) -> Any:
         """The law of the target."""
 
-    def at(self, law: Any, token: Array) -> Array:
-        """The probability of a token in a law, as a column."""
-
-    def drafted(self, token: Array) -> Array:
-        """The probability of a token in the draft's law, as a column."""
+    def at(self, laws: Sequence[Any], token: Array) -> tuple[list[Array], Array]:
+        """The probability of a token in each of the laws, and in the draft's law, as columns."""
 
     def left(self, law: Any, above: Array, below: Array) -> Any:
         """(above law - below q)+ normalised, or the law where nothing is left of it."""
@@ -47,11 +45,8 @@ class RowPlace(NamedTuple):
     target: Array
     q: Array
 
-    def at(self, law: Array, token: Array) -> Array:
-        return at(law, token)[:, None]
-
-    def drafted(self, token: Array) -> Array:
-        return at(self.q, token)[:, None]
+    def at(self, laws: Sequence[Array], token: Array) -> tuple[list[Array], Array]:
+        return [at(law, token)[:, None] for law in laws], at(self.q, token)[:, None]
 
     def left(self, law: Array, above: Array, below: Array) -> Array:
         return normalize_or(positive_part(above * law - below * self.q), law)
@@ -64,7 +59,7 @@ def unchanged(like: Array, lasting: int) -> Levels:
 
 
 def along_block(levels: Levels, places: Sequence[Place], drafts: list[Array]) -> list[Position]:
-    """Levels and laws at each draft of a block; after its last draft no earlier change is left."""
+    """Levels and laws at each draft of a block: one level less from draft to draft, and none at the last one."""
     path = []
     for place, draft in zip(places, drafts, strict=True):
         laws = changed(place, levels)
@@ -82,15 +77,18 @@ def changed(place: Place, levels: Levels) -> list[Any]:
 
 
 def moved(levels: Levels, laws: list[Any], place: Place, token: Array) -> Levels:
-    """The levels after a token: each ends one token earlier, its weights multiplied by p'(token) and q(token)."""
+    """The levels after a token, of which the first has ended: weights are multiplied by p'(token) and q(token)."""
+    if len(levels) < 2:
+        return ()
     xp, out = array_namespace(token), []
-    for (above, below), law in zip(levels, laws, strict=False):
-        above, below = above * place.at(law, token), below * place.drafted(token)
+    probabilities, drafted = place.at(laws[1 : len(levels)], token)
+    for (above, below), probability in zip(levels[1:], probabilities, strict=True):
+        above, below = above * probability, below * drafted
         # Only the ratio of the weights counts: scale the larger one to 1. Both are 0 for a token that is never emitted.
         larger = xp.where(above > below, above, below)
         larger = xp.where(larger > 0, larger, 1)
         out.append((above / larger, below / larger))
-    return (*out[1:], *unchanged(out[0][0], 1))
+    return tuple(out)
 
 
 def after_block(
@@ -107,10 +105,7 @@ def after_block(
     # Texts that accepted i drafts: older levels move over the token; the block's change lasts gamma - i - 1 tokens.
     for i in range(lasting):
         here = (num_accepted == i)[:, None]
-        levels, laws = path[i]
-        candidate = [*moved(levels, laws, places[i], token)]
-        candidate[lasting - 1 - i] = continuation
-        new = [
-            tuple(xp.where(here, a, b) for a, b in zip(*pair, strict=True)) for pair in zip(candidate, new, strict=True)
-        ]
+        candidate = (*moved(*path[i], places[i], token), continuation)
+        for level, pair in enumerate(candidate):
+            new[level] = tuple(xp.where(here, a, b) for a, b in zip(pair, new[level], strict=True))
     return tuple(new)

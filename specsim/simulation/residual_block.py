@@ -15,6 +15,7 @@ after all gamma drafts from p. Three facts make this a matter of look-ups:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
 from typing import NamedTuple
@@ -44,14 +45,10 @@ class ScaledPlace(NamedTuple):
         zero = 0 * self.pair.p[self.node, :1]
         return zero + 1, zero
 
-    def at(self, law: Scales, token: Array) -> Array:
-        """Return (c p - d q)+ at a token, for a law (c, d)."""
-        p, q = at_tokens(self.pair, self.node, token)
-        return positive_part(law[0] * p[:, None] - law[1] * q[:, None])
-
-    def drafted(self, token: Array) -> Array:
-        """Return q at a token."""
-        return at_tokens(self.pair, self.node, token)[1][:, None]
+    def at(self, laws: Sequence[Scales], token: Array) -> tuple[list[Array], Array]:
+        """Return (c p - d q)+ at a token for each of the laws (c, d), and q there."""
+        p, q = (w[:, None] for w in at_tokens(self.pair, self.node, token))
+        return [positive_part(c * p - d * q) for c, d in laws], q
 
     def left(self, law: Scales, above: Array, below: Array) -> Scales:
         """Return the scales of (above p' - below q)+ of sum 1, for p' = c p - d q and law = (c, d)."""
@@ -84,19 +81,17 @@ def residual_block(
     # A changed target p' = c p - d q: the rule sees p'(x) of the drafts.
     places, drafts = [ScaledPlace(pair, states[:, i]) for i in range(gamma)], [x[:, i] for i in range(gamma)]
     path = along_block(levels, places, drafts)
-    drawn = [place.at(laws[-1], y) for place, (_, laws), y in zip(places, path, drafts, strict=True)]
-    above, below = rule.scales(xp.concat(drawn, axis=-1), q_drawn)
-    # Its rows a p' - b q are scales of p and q: laws = (c, d).
     laws = [xp.concat(side, axis=-1) for side in zip(*(laws[-1] for _, laws in path), strict=True)]
+    above, below = rule.scales(positive_part(laws[0] * p_drawn - laws[1] * q_drawn), q_drawn)
+    # Its rows a p' - b q are scales of p and q: laws = (c, d).
     rows = above[:, :gamma] * laws[0], above[:, :gamma] * laws[1] + below[:, :gamma]
     is_other = (above != below)[:, :gamma] | (laws[1] > 0)
     num_accepted, token = _outcome(pair, states, (above, below), rows, is_other, 0, u)
     # The rule's continuation, a p'(token) and b q(token); after a whole block it is not used, and place 0 stands in.
     end, last = xp.where(num_accepted < gamma, num_accepted, 0), ScaledPlace(pair, at(states, num_accepted))
     law = tuple(at(w, end)[:, None] for w in laws)
-    above_after = at(above, num_accepted)[:, None] * last.at(law, token)
-    below_after = at(below, num_accepted)[:, None] * last.drafted(token)
-    continuation = above_after, below_after
+    (probability,), drafted = last.at([law], token)
+    continuation = at(above, num_accepted)[:, None] * probability, at(below, num_accepted)[:, None] * drafted
     return num_accepted, token, after_block(path, places, num_accepted, token, continuation)
 
 

@@ -21,7 +21,7 @@ from specsim.simulation.rows import TOGETHER, Rows, count_up_to, entries, guided
 from specsim.types import Array
 
 # Ids in a leaf of a whole wavelet tree: their excess is summed one by one.
-PIECE = 32
+PIECE = 16
 # Entries of all levels of all trees, for three arrays that take 320 MiB: trees lack the lowest levels that would need
 # more, so that their leaves are longer. Tables of which one level is larger are not made.
 CELLS = 2**24

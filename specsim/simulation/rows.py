@@ -39,7 +39,7 @@ def guided(values: Array, top: Array) -> Rows:
     flat = values.reshape(-1)
     if is_exact(values):
         return Rows(flat, top, np.zeros(0, dtype=np.int32), np.zeros(size, dtype=np.int8))
-    cells = 1 << (size - 1).bit_length()
+    cells = 2 << (size - 1).bit_length()
     passed, step = np.empty((count, cells + 1), dtype=np.int32), max(1, TOGETHER // size)
     # Entries up to each bound of a cell; the last entry is never passed.
     for here in (slice(at, at + step) for at in range(0, count, step)):

@@ -171,7 +171,12 @@ def test_wrong_loops_write_other_texts(wrong: str, monkeypatch: pytest.MonkeyPat
             changed_targets, "changed", lambda place, levels: changed(place, (*last[: len(levels) - 1], *levels[-1:]))
         )
     else:
-        monkeypatch.setattr(changed_targets, "moved", lambda levels, *rest: moved(levels, *rest)[:1] * len(levels))
+
+        def lasting(levels: Any, laws: Any, *rest: Any) -> Any:
+            """The last level is dropped, and not the first."""
+            return moved((levels[:1] + levels)[:-1], [laws[0], *laws], *rest)
+
+        monkeypatch.setattr(changed_targets, "moved", lasting)
     assert text_law(run, 4) != target_law(4)
 
 
