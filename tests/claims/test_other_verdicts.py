@@ -13,28 +13,40 @@ from specsim.claims.statements import (
     _bank,
     _verdict,
     batch_budget_best,
+    block_optimal,
     chain_loss,
     delayed_gain,
     denoising_lossless,
     drafters_from_target,
     eal_product,
+    greedy_block_change,
     greedy_certificate,
     heap_tree_best,
+    hierarchical_gain,
     kl_or_acceptance,
+    kseq_guarantee,
+    kseq_rho,
     markov_head_helps,
+    more_drafts_help,
     one_pass_decay,
+    order_of_drafts,
     parallel_marginals_best,
     pooled_acceptance,
+    race_bound,
+    sequoia_optimal,
     tokenizers_lossless,
     transferred_lossless,
     traversal_above_transport,
     unimodal_budget,
+    without_replacement_never_hurts,
 )
 
 MODULES = (
-    batch_budget_best, chain_loss, delayed_gain, denoising_lossless, drafters_from_target, eal_product,
-    greedy_certificate, heap_tree_best, kl_or_acceptance, markov_head_helps, one_pass_decay, parallel_marginals_best,
-    pooled_acceptance, tokenizers_lossless, transferred_lossless, traversal_above_transport, unimodal_budget,
+    batch_budget_best, block_optimal, chain_loss, delayed_gain, denoising_lossless, drafters_from_target, eal_product,
+    greedy_block_change, greedy_certificate, heap_tree_best, hierarchical_gain, kl_or_acceptance, kseq_rho,
+    markov_head_helps, more_drafts_help, one_pass_decay, order_of_drafts, parallel_marginals_best, pooled_acceptance,
+    race_bound, sequoia_optimal, tokenizers_lossless, transferred_lossless, traversal_above_transport,
+    unimodal_budget, without_replacement_never_hurts,
 )  # fmt: skip
 CASE = _bank.Case(_bank.TARGET, _bank.DRAFT, F(0), F(1))
 LOSSLESS, LOSSY = SimpleNamespace(token_distance=0, tokens_per_call=1), SimpleNamespace(token_distance=F(1, 8))
@@ -59,6 +71,27 @@ def slower(budget: Any) -> Any:
 def elsewhere(law: dict[Any, F]) -> dict[Any, F]:
     """All of a law's mass on the first of its texts."""
     return {text: F(not i) for i, text in enumerate(law)}
+
+
+def of_three_drafts(p: Any, q: Any, *, rule: str, gamma: int) -> F:
+    """The optimum for three drafts, and nothing for other numbers of them."""
+    return 1 + block_optimal.most(p, q, 3) if gamma == 3 else F(0)
+
+
+def race_bound_of(p: Any, q: Any) -> F:
+    """The bound on the agreement of two races."""
+    distance = sum(abs(p - q)) / 2
+    return F((1 - distance) / (1 + distance))
+
+
+def only(**wanted: Any) -> Any:
+    """A function of laws that is 1 where its options are these, and else 0."""
+    return lambda p, q, **options: F(int(options == wanted))
+
+
+def by_drafts(p: Any, q: Any, *, rule: str, num_drafts: int) -> F:
+    """Recursive rejection that loses by a third draft, and by no other; importance sampling that never does."""
+    return F((0, 0, 1, 0, 5)[num_drafts]) if rule == "recursive" else F(1)
 
 
 # Module, name that it uses, what stands in its place, and the verdict then.
@@ -102,6 +135,34 @@ OTHERWISE: list[tuple[Any, str, Any, str]] = [
     (chain_loss, "_values", Once(chain_loss._values, lambda v: v._replace(chain=v.chain / 2)), "refuted"),
     (chain_loss, "_values", Once(chain_loss._values, lambda v: v._replace(kept=F(0)), 99), "refuted"),
     (chain_loss, "_preferred", lambda: None, "holds"),
+    # Block verification of three drafts is the optimum; it is below it by less than a draft.
+    (block_optimal, "expected_tokens", of_three_drafts, "holds"),
+    (block_optimal, "expected_tokens", lambda *a, **k: of_three_drafts(*a, **k) - F(1, 100), "refuted"),
+    # The target need not change: no bias with two drafts; a bias with one, for one pair of many.
+    (greedy_block_change, "bias", lambda *a: F(0), "refuted"),
+    (greedy_block_change, "bias", lambda p, q, gamma: F(int(gamma == 2 or p[0] > q[0])), "refuted"),
+    # Passes rise for some pairs, fall for some; fall or stay; stay. Hits are equal.
+    (kseq_rho, "passes", lambda p, q, rho: rho if p[0] > q[0] else -rho, "refuted"),
+    (kseq_rho, "passes", lambda p, q, rho: F(0) if p[0] > q[0] else -rho, "holds under"),
+    (kseq_rho, "passes", lambda *a: F(0), "refuted"),
+    (kseq_rho, "hits", lambda *a: F(1, 2), "refuted"),
+    # One pair with a gain; a gain with three drafts and with no other number.
+    (hierarchical_gain, "gain", lambda p, q: F(int(p[0] > q[0])), "holds under"),
+    (hierarchical_gain, "expected_tokens", only(rule="capped", gamma=3), "holds under"),
+    # A third draft that changes nothing, and one that costs.
+    (more_drafts_help, "acceptance_rate", lambda *a, **k: F(1), "holds"),
+    (more_drafts_help, "acceptance_rate", by_drafts, "refuted"),
+    # Races that agree as often as the bound says, and a little less.
+    (race_bound, "agreement", race_bound_of, "holds"),
+    (race_bound, "agreement", lambda p, q: race_bound_of(p, q) - F(1, 1000), "refuted"),
+    # Ranks for which the best tree is a star of three.
+    (sequoia_optimal, "RANKS", np.array([F(1, 3)] * 3), "holds"),
+    # Two drafts with replacement have the better optimum, or the better recursion.
+    (without_replacement_never_hurts, "optimal_acceptance", only(num_drafts=2, scheme="iid"), "refuted"),
+    (without_replacement_never_hurts, "acceptance_rate", only(rule="recursive", num_drafts=2), "refuted"),
+    # No order is biased; the order drawn is, for some pairs.
+    (order_of_drafts, "bias", lambda *a: F(0), "refuted"),
+    (order_of_drafts, "bias", lambda p, q, likely: F(int(likely or p[0] > q[0])), "refuted"),
 ]
 
 
@@ -141,6 +202,57 @@ def test_one_masked_place_is_drawn_given_the_others() -> None:
 def test_accuracies_of_blocks_by_hand() -> None:
     assert eal_product._lengths(((1, 1, 0), (1, 0, 1))) == (F(3, 2), 1 + F(1, 2) + F(1, 4), F(3, 2))
     assert eal_product._lengths(((0, 0),)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict"),
+    [
+        ({2: F(3, 4), 3: F(19, 27)}, "holds"),
+        ({2: F(3, 4) - kseq_guarantee.SLACK, 3: F(1)}, "holds"),
+        ({2: F(3, 4) - 2 * kseq_guarantee.SLACK, 3: F(1)}, "refuted"),
+        ({2: F(1), 3: F(7, 10)}, "refuted"),
+    ],
+)
+def test_both_numbers_of_drafts_must_reach_the_guarantee(
+    shares: dict[int, F], verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kseq_guarantee, "optimal_acceptance", lambda p, q, num_drafts: F(1))
+    monkeypatch.setattr(kseq_guarantee, "acceptance_rate", lambda p, q, rule, num_drafts: shares[num_drafts])
+    assert kseq_guarantee.settle()[0] == verdict
+
+
+def test_the_likelier_draft_is_tried_first() -> None:
+    """By hand: 1 is kept with 2/3, else 0, which is certain then; in the order 0, 1 the token is always 0."""
+    p, q = np.array([F(1, 2), F(1, 2)]), np.array([F(1, 4), F(3, 4)])
+    assert order_of_drafts.bias(p, q, True) == F(1, 6)
+    assert order_of_drafts.bias(p, q, False) == 0
+
+
+def test_a_draft_passes_by_hand() -> None:
+    assert kseq_rho.passes(_bank.TARGET, _bank.DRAFT, F(2)) == 1 - F(1, 4)
+    assert 0 < kseq_rho.SLACK <= F(1, 10**8)
+
+
+def test_the_law_of_greedy_blocks_has_a_token_after_the_drafts() -> None:
+    for gamma in (1, 2):
+        law = greedy_block_change.law(_bank.TARGET, _bank.DRAFT, gamma)
+        assert ({len(text) for text in law}, sum(law.values())) == ({gamma + 1}, 1)
+
+
+def test_as_many_pairs_are_tried_as_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def one_more(p: Any, q: Any, **options: Any) -> F:
+        tried.append(p)
+        return of_three_drafts(p, q, **options)
+
+    monkeypatch.setattr(block_optimal, "expected_tokens", one_more)
+    assert block_optimal.settle().numbers["pairs, 3 drafts"] == str(len(tried))
+
+
+def test_a_coin_is_copied_or_turned() -> None:
+    assert heap_tree_best._target(True)((1,)).tolist() == [0, 1]
+    assert heap_tree_best._target(False)((1,)).tolist() == [1, 0]
 
 
 def test_less_divergence_is_strict() -> None:

@@ -26,6 +26,10 @@ LAWS = rational_laws(3, 4)
 FORK, DEEP = [-1, -1], [-1, -1, 0, 0, 1]
 THRESHOLDS = [(F(a, 4), F(b, 4)) for a in (0, 1, 2, 3, 4) for b in (1, 2, 3, 4)]
 BOTH_ONE = (F(1), F(1))
+QUICK, LONGER = (
+    ("contract", "batches", "floats_follow_fractions", "transition_is_a_law"),
+    ("edges", "same_on_every_backend"),
+)
 
 
 def tree_of(parents: list[int], tokens: list[int]) -> TokenTree:
@@ -286,13 +290,7 @@ def test_equal_siblings_are_not_its_trees() -> None:
         verify_tree(p, p, tree, np.full(2, 0.5), rule=accept_threshold)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("contract", "batches", "floats_follow_fractions", "transition_is_a_law"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("edges", "same_on_every_backend")),
-    ],
-)
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_it_passes_the_checks_of_tree_rules(name: str) -> None:
     TREE_CHECKS[name](accept_threshold)
 
