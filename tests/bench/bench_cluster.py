@@ -42,7 +42,7 @@ CELL, CELLS, MILLION = 0.05, 1600, 1_000_000
 # A cell of each kind: what it is called, and the study whose first point it is.
 LAWS = 'target = "zipf:32000:1.1"\ndraft = "zipf:32000:1"'
 KINDS = {
-    "`plan`": PLANS.format(count=1),
+    "`plan`, a pair of models": PLANS.format(count=1),
     "`acceptance`, 32,000 tokens, 4 drafts": f'kind = "acceptance"\n[grid]\nrule = "optimal"\nnum_drafts = 4\n{LAWS}',
     "`block`, 4 tokens, gamma 4": 'kind = "block"\n[grid]\nrule = "block"\ngamma = 4\n'
     'target = "law:.4,.3,.2,.1"\ndraft = "law:.1,.2,.3,.4"',
