@@ -1,6 +1,7 @@
 (* What the statements say: every headline theorem; what they assume beyond their hypotheses, which is nothing; then the
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
+Require Import forking forking_law forking_grid forking_programs without_replacement without_optimum.
 Require Import prob rejection spechub recursive acceptance coupling duality iid optimal winner labels span moves spans reached refused loop block words tokenwise survival traversal tree controller policy target_best stops dsi kseq_rho ratios dominance block_optimal text_bound greedy_block highest paths_bound flow_rule renewal kseq lifted robust price neighbours replaced prefix target_only wellformed rationals forced frontier accepts_more.
 Require Import texts candidates thresholds cascades drift lossy_optimum frontier_met one_pass one_place one_pass_ceiling.
 Require budget.
@@ -253,6 +254,21 @@ Check drift_met.
 Check drift_sum_met.
 Check means_not_multiplied.
 Check entropies_add.
+Check without_grows.
+Check without_two.
+Check without_below_iid.
+Check without_optimum.
+Check without_above_iid.
+Check runs_leaves.
+Check weights_sum.
+Check weights_positive.
+Check forking_exact.
+Check grid_uniforms.
+Check constant_in_cells.
+Check forking_counts.
+Check forking_rational.
+Check forked_program.
+Check program_law.
 Check Qc_realFieldType.
 (* one term that needs them all: what it assumes is what any of them does *)
 Definition headlines := (
@@ -293,7 +309,10 @@ Definition headlines := (
   @thresholds_lossless, @thresholds_fall, @thresholds_all, @sampling_output, @sampling_hits, @sampling_bias,
   @sampling_excess, @sampling_least, @least_bias, @cascade_dist, @cascade_row, @cascade_kept, @cascade_deferred,
   @rows_least, @token_rule_worse, @fly_output, @fly_hits, @fly_bias, @drift_sum, @drift_sum_emitted, @drift_common,
-  @drift_met, @drift_sum_met, @means_not_multiplied, @entropies_add, @Qc_realFieldType).
+  @drift_met, @drift_sum_met, @means_not_multiplied, @entropies_add,
+  @without_grows, @without_two, @without_below_iid, @without_optimum, @without_above_iid, @runs_leaves,
+  @weights_sum, @weights_positive, @forking_exact, @grid_uniforms, @constant_in_cells, @forking_counts,
+  @forking_rational, @forked_program, @program_law, @Qc_realFieldType).
 Print Assumptions headlines.
 Print is_dist.
 Print overlap.
@@ -475,3 +494,29 @@ Print straying.
 Print zeros.
 Print coin.
 Print astray.
+Print without_replacement.within.
+Print without_optimum.listed.
+Print without_optimum.without_drafts.
+Print forking.sampler.
+Print forking.passes.
+Print forking.run.
+Print forking.scales_ge0.
+Print forking.cuts_in.
+Print forking.whole.
+Print forking.put.
+Print forking.volume.
+Print forking.decide.
+Print forking.follow.
+Print forking.runs.
+Print forking.ends.
+Print forking.forked_law.
+Print forking.leaves.
+Print forking_law.in_box.
+Print forking_law.product_of_uniforms.
+Print forking_grid.on_grid.
+Print forking_grid.middle.
+Print forking_grid.share.
+Print forking_grid.in_cell.
+Print forking_programs.invert.
+Print forking_programs.on_uniforms.
+Print forking_programs.depth.
