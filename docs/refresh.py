@@ -52,6 +52,7 @@ TEXTS = {
     "optimal": "drafts",
     "transport": "drafts",
     "wor_levels": "drafts",
+    "wor_scores": "drafts",
     "simulate": "simulate",
     "paths": "trees",
     "tails": "tails",

@@ -107,7 +107,7 @@ def one_pass_enclosure(
     gamma = check.integer(gamma, "gamma", 1, limits.MAX_SUMMED)
     if rule not in RULES:
         raise unknown("rule", rule, RULES)
-    check.scalar(float(within), "within", "(0, inf)")
+    check.scalar(within, "within", "(0, inf)")
     levels = levels_of(target, gamma, check.text(prefix, "prefix"))
     is_exact = levels[0].rows.dtype == object
     width = Fraction(within) if is_exact else float(within)

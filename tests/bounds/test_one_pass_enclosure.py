@@ -157,6 +157,8 @@ def test_bad_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         one_pass_enclosure(target, gamma=2, rule="greedy")
     with pytest.raises(ValueError, match="within"):
         one_pass_enclosure(target, gamma=2, within=0)
+    with pytest.raises(ValueError, match=r"^within is an integer of 1329 bits, which is beyond the range of floats"):
+        one_pass_enclosure(target, gamma=2, within=10**400)
     monkeypatch.setattr(module, "MAX_BOXES", 2)
     with pytest.raises(ValueError, match=r"^after 2 boxes the largest tau lies between .* and within is 1e-06; give a"):
         one_pass_enclosure(target, gamma=3, within=1e-6)

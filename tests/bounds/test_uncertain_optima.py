@@ -46,7 +46,7 @@ def test_an_upper_bound_is_above_the_optimum(
 ) -> None:
     """The value, not its status alone: never below the optimum, and above it by twice the error at most."""
     if step is not None:  # too few times to sum over, as where K is large: the plain sum is too low, too
-        monkeypatch.setattr(without_replacement, "_widest_step", lambda *_: step)
+        monkeypatch.setattr(without_replacement, "widest_step", lambda *_: step)
     q = np.logspace(0, smallest, vocab)
     p, q = np.full(vocab, 1 / vocab), q / q.sum()
     best = optimum(p, q, num_drafts=num_drafts, scheme="without_replacement")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from array_api_compat import device
@@ -25,6 +24,7 @@ from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix, _subsets
 from specsim.types import Array
 from specsim.verify.step._pairs import divisible
+from specsim.verify.step._race import ANGLES, longest, widest_step
 
 # Most tokens of Fractions for K > 2, whose sets are all tried.
 EXACT_TOKENS = 12
@@ -35,8 +35,6 @@ TOLERANCE = 1e-13
 TRACED = 1e-8
 # Nodes x rows x tokens that are worked on at a time: temporaries stay in cache.
 CELLS = 2**18
-# Half-widths of strips around the real axis of log T, for the error.
-ANGLES = np.linspace(0.2, 1.5, 131)
 
 
 def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
@@ -93,18 +91,18 @@ def _later(q: Array, outside: Array, num_drafts: int, nodes: int | None) -> tupl
     xp, finfo = array_namespace(q), array_namespace(q).finfo(q.dtype)
     largest, least = 0.97 * math.log(float(finfo.max)), float(finfo.smallest_normal) * 2.0**20
     tolerance = max(TOLERANCE, 8 * float(finfo.eps)) / 4
-    longest = _longest(num_drafts, tolerance)
-    if longest >= largest:
+    mean = longest(num_drafts, tolerance)
+    if mean >= largest:
         raise ValueError(f"num_drafts={num_drafts} without replacement is more than {q.dtype} can sum over")
     # Mass outside the 1, ..., K - 1 likeliest tokens, not less than `least`.
     beyond = xp.cumulative_sum(xp.sort(q, axis=-1), axis=-1)[..., -num_drafts:-1]
     beyond = xp.flip(beyond, axis=-1)
     rest = xp.where(beyond > least, beyond, least)
     # The nodes: equal steps of log T from start to stop.
-    start, stop = math.log(tolerance) / 3, math.log(longest) - xp.log(rest[..., -1:])
+    start, stop = math.log(tolerance) / 3, math.log(mean) - xp.log(rest[..., -1:])
     if nodes is None:
-        end = xp.max(stop).item() if check.concrete(q) else math.log(longest / TRACED)
-        nodes = math.ceil((end - start) / _widest_step(num_drafts, tolerance)) + 1
+        end = xp.max(stop).item() if check.concrete(q) else math.log(mean / TRACED)
+        nodes = math.ceil((end - start) / widest_step(num_drafts, tolerance)) + 1
     step = (stop - start) / (nodes - 1)
     # Sum in blocks of nodes. Exponents q_i T are capped so that products stay finite; `cap` is the
     # least cap of any node.
@@ -136,22 +134,6 @@ def _short(q: Array, outside: Array, time: Array, num_drafts: int, cap: Array) -
         level = odds * xp.cumulative_sum(level, axis=-1, include_initial=True)[..., :-1]
         terms = terms + level
     return xp.cumulative_sum(terms, axis=-1) * xp.exp(-outside * time - xp.cumulative_sum(exponent, axis=-1))
-
-
-@lru_cache
-def _longest(num_drafts: int, tolerance: float) -> int:
-    """The least whole mean of a Poisson number that is under num_drafts with at most this probability."""
-    mean = num_drafts
-    while sum(math.exp(j * math.log(mean) - mean - math.lgamma(j + 1)) for j in range(num_drafts)) > tolerance:
-        mean += 1
-    return mean
-
-
-@lru_cache
-def _widest_step(num_drafts: int, tolerance: float) -> float:
-    """The widest step of log T whose sum is within this fraction of the integral."""
-    decay = np.logaddexp(0, math.log(2 / tolerance) - num_drafts * np.log(np.cos(ANGLES)))
-    return float(np.max(2 * math.pi * ANGLES / decay))
 
 
 def _strip_error(num_drafts: int, step: Array) -> Array:

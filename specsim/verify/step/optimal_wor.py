@@ -48,7 +48,7 @@ from specsim.base.arrays import (
     wide,
 )
 from specsim.types import Array
-from specsim.verify.step import _levels, _pairs, recursive_wor
+from specsim.verify.step import _aim, _levels, _pairs, recursive_wor
 
 DRAFTS: Literal["without_replacement"] = "without_replacement"
 COUNTS = (1, 2)
@@ -97,7 +97,7 @@ def prepare(p: Array, q: Array, num_drafts: int, few: int = FEW) -> Plan:
     if num_drafts == 1:
         return Plan(p, q, odds, top, 0 * p[..., None], q, residual(p, q), 1, 0 * p[..., 0])
     # The law w that is wanted, and the weights that give it.
-    wanted, tier, optimum = _wanted(p, q, odds, order, p_mass, q_mass)
+    wanted, tier, optimum = _aim.wanted(p, q, order, p_mass, q_mass, _within(q, odds, order))
     plan = Plan(p, q, odds, top, _levels.wins(q), q, q, 2, optimum)
     if p.shape[-1] > few:
         plan = plan._replace(places=_levels.places(wanted, q, odds, top, xp.where(tier > 0, 1, 0)))
@@ -185,31 +185,13 @@ def _acceptance(plan: Plan) -> Array:
     return rate + xp.sum(refused * _over_others(plan, *drawn), axis=-1)
 
 
-def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass: Array) -> tuple[Array, Array, Array]:
-    """The law w that the chosen draft should have, the tier of each token, and the optimum (...)."""
-    # Sums over the first tokens, in order of p/q, and over the last ones.
-    xp = array_namespace(p, q)
-    p_part, q_part, odds_part = (xp.take_along_axis(row, order, axis=-1) for row in (p, q, odds))
-    # Masses from each place on are summed by themselves:
-    # 1 - (what is before) loses those below rounding.
-    p_rest, q_rest = (xp.flip(xp.cumulative_sum(xp.flip(row, axis=-1), axis=-1), axis=-1) for row in (p_part, q_part))
+def _within(q: Array, odds: Array, order: Array) -> Array:
+    """F_k of T38 (..., V): the probability that both drafts are among the first k tokens of the order."""
+    xp = array_namespace(q)
+    q_part, odds_part = (xp.take_along_axis(row, order, axis=-1) for row in (q, odds))
+    q_rest = xp.flip(xp.cumulative_sum(xp.flip(q_part, axis=-1), axis=-1), axis=-1)
     q_after = xp.concat([q_rest[..., 1:], 0 * q_rest[..., :1]], axis=-1)
-    # F_k of T38: the probability that both drafts are among the first tokens.
-    pairs = 1 - q_after * (1 + xp.cumulative_sum(odds_part, axis=-1))
-    excesses = xp.where(pairs - p_mass > 2 * noise(p), pairs - p_mass, 0)
-    loss = xp.max(excesses, axis=-1, keepdims=True)
-    # c and d of T38, where p/q does not overflow.
-    least = 0 if is_exact(q) else float(xp.finfo(q.dtype).smallest_normal)
-    is_safe = q_mass > least
-    level = xp.where(is_safe, (p_mass + loss) / xp.where(is_safe, q_mass, 1), 1)
-    fill = xp.min(level, axis=-1, keepdims=True)
-    is_safe = q_rest > least
-    lid = xp.where(is_safe, (p_rest - loss) / xp.where(is_safe, q_rest, 1), 0)
-    cut = xp.maximum(xp.max(lid, axis=-1, keepdims=True), fill)
-    # Tokens after a place where the loss is attained have a higher tier.
-    tight = xp.astype(loss - (pairs - p_mass) <= 2 * noise(p), order.dtype)
-    tier = xp.take_along_axis(xp.cumulative_sum(tight, axis=-1) - tight, xp.argsort(order, axis=-1), axis=-1)
-    return xp.maximum(fill * q, xp.minimum(p, cut * q)), tier, 1 - loss[..., 0]
+    return 1 - q_after * (1 + xp.cumulative_sum(odds_part, axis=-1))
 
 
 def _wins(wanted: Array, q: Array, odds: Array, tier: Array) -> Array:
