@@ -3,13 +3,15 @@
 Processor time of one thread, since other programs may run; calls take turns, medians. Every figure is a ratio to two
 references of the same run: one np.argsort(p/q) and one pass np.minimum(p, q).sum(). Once as NumPy sorts on this
 processor, and once in a process of its own without the sort's vector instructions: the goals, in argsorts, are smaller
-there, for the same code then stands beside a slower sort.
+there, for the same code then stands beside a slower sort. Beside them stand page faults of a call: memory that is new
+to the process costs more than most passes, and how much of it is new is the allocator's doing.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -29,6 +31,8 @@ from specsim.verify.step import optimal
 Array = Any
 GRID, DRAWS, BATCH = 0.01, 100, 64
 PLAIN = "NPY_DISABLE_CPU_FEATURES"
+ALLOCATOR = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
+CALLS = 20  # over which page faults are counted
 BEFORE = """before, recorded where argsort took 1.4 and 8.5 ms (bounds.txt, optimal.txt): acceptance 1.11-1.59
 argsorts; prepare 2.11-3.06, of cut rows 8.4-10.1; in bins 0.37-0.84, of cut rows 2.6-4.0; verify 56-77
 microseconds; 64 x 32,000: 443 rows/s in one call, 500 in a loop, torch 222. The code before this table,
@@ -36,17 +40,24 @@ beside the present one on this machine, 15 rounds: acceptance 1.6-2.2 argsorts a
 152,000; prepare 3.2-4.6, of cut rows 25 and 32; in bins 1.4 and 0.8, of cut rows 9.4-10.5; verify 55-78
 microseconds"""
 
-NOTES = """goals, in argsorts: where NumPy sorts with vector instructions, acceptance 0.8, prepare 3, in bins 0.8; where
-not, 0.35, 1.6, 0.35. In passes, of cut rows: acceptance 3, prepare 6. verify 40 microseconds; batches: call / loop
-1.3, memory 3 rows. What bounds short rows: two np.bincount, 2 ns a token each, are a third of acceptance at V = 32,000;
-the check of both laws and some 60 calls of NumPy, microseconds each, are most of the rest. In bins and on cut rows it
-is the sums of what is left over, one np.cumsum of the whole row: 3 passes. Tried: radix sorts of 16 bits (np.argsort,
-stable: about 2.5 ms at V = 152,000, and two of them slower than one argsort); bins from float32 ratios (as fast as from
-float64, and less exact); 16 and 64 bins an octave instead of 32, a first bin at 2^-24 (alike), pieces of 2^12 to 2^15
-tokens (2^14 was best, by a tenth). Batches of long rows are bound by memory: one call checks all rows first, a loop
-finds each row in cache; of float32 rows the pieces of float64 alone are 4 rows at V = 32,000. Torch still sorts (the
-goal was 1.6 of NumPy's rate with two threads). Tried: NumPy's bins on torch's memory by two threads, 0.3 to 0.6 of
-NumPy's rate, since np.bincount keeps the interpreter to itself."""
+NOTES = """goals, in argsorts: where NumPy sorts with vector instructions, acceptance 0.55 at V = 32,000 and 0.4 at
+152,000, prepare 3 and 2.5, in bins 0.8; where not, 0.35, 1.6, 0.35. In passes, of cut rows: acceptance 3, prepare 6.
+verify 40 microseconds; batches: a call never slower than a loop, memory 3 rows. What bounds short rows: two
+np.bincount, 2 ns a token each, are a third of acceptance at V = 32,000; some 60 calls of NumPy, microseconds each, are
+most of the rest; both laws are checked by the sums of their bins. In bins and on cut rows it is the sums of what is
+left over, one np.cumsum of the whole row: 3 passes. Tried: radix sorts of 16 bits (np.argsort, stable: about 2.5 ms at
+V = 152,000, and two of them slower than one argsort); bins from float32 ratios (as fast as from float64, and less
+exact); 16 and 64 bins an octave instead of 32, a first bin at 2^-24 (alike), pieces of 2^12 to 2^15 tokens (2^14 was
+best, by a tenth). Of float32 rows the pieces of float64 alone are 4 rows at V = 32,000. Tried: NumPy's bins on torch's
+memory by two threads, 0.3 to 0.6 of NumPy's rate, since np.bincount keeps the interpreter to itself."""
+
+
+def faults(call: Callable[[], Any]) -> float:
+    """Page faults of a call that read nothing from a disk."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(CALLS):
+        call()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / CALLS
 
 
 def found() -> str:
@@ -68,9 +79,11 @@ def rows() -> None:
     """One row: dense, and cut by top-p; there also what it costs beyond the tokens that have mass."""
     header = f"{'laws':<15}{'V':>7}{'K':>3}{'argsort ms':>12}{'pass ms':>9}"
     header += (
-        f"{'acceptance':>12}{'prepare':>9}{'in bins':>9}{'verify us':>11}{'acceptance':>13}{'prepare':>9}{'in bins':>9}"
+        f"{'acceptance':>12}{'prepare':>9}{'in bins':>9}{'verify us':>11}{'acceptance':>12}{'prepare':>9}"
+        f"{'acceptance':>13}{'prepare':>9}{'in bins':>9}"
     )
-    print(" " * 46 + "------- in argsorts -------           ---- in passes, beyond tokens with mass ----")
+    words = ("------- in argsorts -------", "-- page faults --", "---- in passes, beyond tokens with mass ----")
+    print(f"{'':46}{words[0]}{'':15}{words[1]}   {words[2]}")
     print(header, "-" * len(header), sep="\n")
     for kind, vocab, k in itertools.product((*KINDS, "top-p 0.95"), SIZES, DRAFTS):
         p, q = laws(kind, vocab)
@@ -92,6 +105,7 @@ def rows() -> None:
             f"{t / sort:>{n}.2f}" for t, n in zip(times[:3], (12, 9, 9), strict=True)
         )
         line += f"{1e3 * times[3] / DRAWS:>11.1f}"
+        line += "".join(f"{faults(call):>{n}.0f}" for call, n in zip(calls(p, q, k), (12, 9), strict=False))
         beyond = zip(times[:3], times[4:], (13, 9, 9), strict=True) if fewer else ()
         print(line + "".join(f"{(t - less) / once:>{n}.1f}" for t, less, n in beyond))
 
@@ -147,6 +161,8 @@ def batch(name: str, p: Array, q: Array, k: int, rounds: int, loop: bool = True)
 
 def main() -> None:
     print(f"{machine()}, processor time\nvector instructions that NumPy found to sort with: {found()}")
+    settings = [f"{name}={os.environ[name]}" for name in ALLOCATOR if name in os.environ]
+    print(f"the allocator: {', '.join(settings) or 'as it is set by default'}")
     if PLAIN not in os.environ:
         cores = f"{os.cpu_count()} cores shared with other programs"
         print(f"python tests/bench/table_sort.py > tests/bench/sort.txt; {cores}")
