@@ -22,7 +22,7 @@ OUTCOMES = {
     "lossy": "lossy",
     "undecided": "undecided: fields that are not known here",
 }
-NO_RULE = "no rule of specsim is this one"
+NO_RULE = "no rule of specsim does what the reason above says"
 
 
 def print_config(path: Path, rows: Path | None, form: Form) -> int:

@@ -52,7 +52,8 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price:
     if law.rule == "fly":
         lossless, distance = _first_of_blocks(law, p, q)
         kept, before, far = (float(np.mean(values)) for values in (lossless + distance, lossless, distance))
-        return Price(source, distance.size, kept, before, far, "the target's law at these rows", words)
+        first = f"{words}, the first of a block"
+        return Price(source, distance.size, kept, before, far, "the target's law at these rows", first)
     rule = discover.find("step", law.rule)
     plan = rule.prepare(p, q, 1, **law.params)
     acceptance = rule.acceptance(plan)
