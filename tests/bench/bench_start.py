@@ -20,6 +20,7 @@ GOALS: dict[str, tuple[str, float | None]] = {
     "import specsim": ("-c 'import specsim'", 0.15),
     "specsim --help": ("-m specsim --help", 0.4),
     "specsim plan, a 70B/1B pair": (PLAN, 0.6),
+    "specsim claims": ("-m specsim claims", 3.0),
     "specsim-real --help": ("-m real --help", 0.6),
 }
 
