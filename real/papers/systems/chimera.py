@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from torch import Tensor
 
 from real.decode.loop import Decoded, decode_batch, keyed
 from real.decode.warp import Warping
@@ -172,13 +171,10 @@ def drafting_s(pair_name: str, name: str, costs: Costs) -> float:
     Drafting reads weights: the layers and the head of the pair's draft model, which was timed, or
     a network and its head. The heads read theirs once, in one pass; Chimera once a draft.
     """
-    both = pair_named(pair_name)
-    weights = both.draft.weights
-    assert weights is not None
-    layers = [sum(w.numel() for w in layer if isinstance(w, Tensor)) for layer in weights.layers]
-    net = _net(pair_name, name)
+    both, net = pair_named(pair_name), _net(pair_name, name)
     scored = both.target.vocab_size if net.tokens is None else len(net.tokens)
-    share: float = (_size(pair_name, name) + scored * net.hidden) / (sum(layers) + weights.head.numel())
+    own_bytes = (_size(pair_name, name) + scored * net.hidden) * both.draft.dtype.itemsize
+    share: float = own_bytes / both.draft.weight_bytes
     return share * costs.phase("draft", 1 if name == "heads" else GAMMA)
 
 
