@@ -228,7 +228,10 @@ def test_a_threshold_above_one_is_of_no_rule_here(tmp_path: Path) -> None:
     config = tmp_path / "given.sh"
     config.write_text("--speculative-algorithm EAGLE --speculative-accept-threshold-acc 1.5")
     status, said = run("--config", str(config))
-    assert (status, said.splitlines()[-1]) == (1, "price: not computed: no rule of specsim does what the reason above says")
+    assert (status, said.splitlines()[-1]) == (
+        1,
+        "price: not computed: no rule of specsim does what the reason above says",
+    )
 
 
 def test_fly_has_the_defaults_of_vllm() -> None:
