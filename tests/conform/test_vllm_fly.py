@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from specsim.conform import registry
+from specsim.conform.adapters import vllm
 from specsim.exact.small_laws import rational_laws
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
@@ -27,7 +28,12 @@ FILES = {
     "logits_processor": "LogitsProcessors = list\n",
     # FLy as vLLM's documentation has it, with the arguments of its function.
     "rejection_sampler": """
+import os
+
 import torch
+
+# Triton reads it when kernels are decorated.
+assert os.environ["TRITON_INTERPRET"] == "1"
 
 
 def generate_uniform_probs(count, *others):
@@ -43,6 +49,7 @@ def rejection_sample(
     sampling_metadata, fly_window_size=None, fly_entropy_threshold=None, fly_entropy_top_k=3,
 ):
     (count,), target = num_draft_tokens, target_logits.softmax(-1)
+    assert (max_spec_len, cu_num_draft_tokens.tolist()) == (count, [count])
     u = generate_uniform_probs(count, num_draft_tokens, {}, None)
     recovered = sample_recovered_tokens(
         max_spec_len, num_draft_tokens, cu_num_draft_tokens, draft_token_ids, draft_probs, target, sampling_metadata
@@ -147,12 +154,22 @@ def test_the_subjects_are_lossy_and_leave_the_sampler_as_it_was(sampler: Any) ->
         (False, True, (2, 3)),
         (False, False, (2, 3)),
     ]
+    assert [one.note for one in subjects] == [vllm.CAVEAT] * 2
     p = torch.log(torch.tensor([[0.5, 0.5]] * 3))
     # The first draft fails, and is deferred, as the second passes; the bonus is at the last coin.
     for last, token in ((0.25, 0), (0.75, 1)):
         drafts, coins = torch.tensor([0, 1]), torch.tensor([0.75, 0.25, last])
         assert subjects[1].run(p, None, drafts, coins) == [0, 1, token]
+    # Where the target is nearly sure, its entropy is below the default: nothing is deferred.
+    peaked = torch.log(torch.tensor([[0.95, 0.05]] * 3))
+    assert subjects[1].run(peaked, None, torch.tensor([1, 0]), torch.tensor([0.75, 0.25, 0.5])) == [0]
     assert (sampler.generate_uniform_probs, sampler.sample_recovered_tokens) == before
+
+
+@pytest.mark.parametrize(("law", "coin", "token"), [([0.0, 1.0], 0.0, 1), ([1.0, 3.0], 0.25, 1), ([0.0] * 3, 0.5, 0)])
+def test_a_coin_draws_no_token_without_mass(law: list[float], coin: float, token: int) -> None:
+    """At coins of zero and at an edge; where nothing is left, as at p = q, it is still a token."""
+    assert vllm._pick(torch.tensor(law), torch.tensor(coin)) == token
 
 
 def test_a_vllm_without_fly_is_named(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,8 @@ def _rows(p: Array, q: Array, num_drafts: int) -> Planned:
         plans = [_row(one, other, num_drafts) for one, other in rows]
     else:
         plans = [_exact(p[row] * Fraction(1), q[row] * Fraction(1), num_drafts) for row in np.ndindex(batch)]
+    if not plans:
+        return Planned(np.zeros(p.shape, dtype=np.int64), p, p, p.sum(axis=-1), p.sum(axis=-1))
     columns = [np.stack(column) for column in zip(*plans, strict=True)]
     return Planned(*(w.reshape(batch + w.shape[1:]) for w in columns))
 

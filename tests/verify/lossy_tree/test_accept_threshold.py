@@ -147,6 +147,8 @@ def test_one_child_is_the_step_rule() -> None:
         joint = accept_threshold.transition(plan)
         assert joint[1].sum() == of_a_step.acceptance(step)
         assert accept_threshold.bias(plan) == of_a_step.bias(step)
+    # The defaults are the step rule's, too.
+    assert accept_threshold.prepare.__defaults__ == of_a_step.prepare.__defaults__[1:] == (F(2, 5), F(3, 4))
 
 
 def test_the_price_of_a_node() -> None:

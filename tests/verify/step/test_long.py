@@ -129,6 +129,16 @@ def test_a_plan_stays_as_it_is_while_others_are_made() -> None:
     assert len({str(n) for n in others}) == len(pairs)
 
 
+def test_temporary_rows_are_used_again() -> None:
+    """Also by a shorter row; those of very long rows are not kept."""
+    (kept, _), (again, tokens) = _long._temporary(9_000), _long._temporary(8_300)
+    assert np.shares_memory(kept, again)
+    assert (again.shape, tokens.tolist()) == ((6, 8_300), list(range(8_300)))
+    assert np.shares_memory(kept, _long._temporary(9_000)[0])
+    longest = _long.SHARED + 1
+    assert not np.shares_memory(_long._temporary(longest)[0], _long._temporary(longest)[0])
+
+
 def test_a_row_of_one_draft_law_asks_for_few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds leave out most pieces: of 100, no more than a fifth is looked at for each number."""
     monkeypatch.setattr(_long, "FINE", 100)

@@ -212,6 +212,27 @@ def test_where_all_tokens_are_drafted_the_target_is_drawn() -> None:
     assert plan.rate == pytest.approx(0.5)
 
 
+def test_where_as_many_tokens_as_drafts_can_be_drafted_the_target_is_drawn() -> None:
+    p, q = (np.array([Fraction(w, 10) for w in row], dtype=object) for row in ((1, 2, 3, 4), (5, 3, 2, 0)))
+    plan = scored_wor.prepare(p, q, 3)
+    assert (scored_wor.transition(plan, np.array([2, 0, 1])) == p).all()
+    assert plan.rate == Fraction(6, 10)
+    forked_is_transition(scored_wor, p, q, 3)
+
+
+def test_a_batch_without_rows_has_no_numbers() -> None:
+    none = np.zeros((2, 0, 5))
+    plan = scored_wor.prepare(none, none, 3)
+    assert acceptance_rate(none, none, rule=scored_wor, num_drafts=3).shape == plan.gap.shape == (2, 0)
+    assert scored_wor.verify(plan, np.zeros((2, 0, 3), dtype=np.int64), np.zeros((2, 0, 3))).shape == (2, 0)
+
+
+def test_a_draft_that_is_never_chosen_is_not_chosen_at_a_coin_of_zero() -> None:
+    p, q = rows(5, 5)
+    plan = scored_wor.prepare(p, q, 3)._replace(level=np.array([0, 9, 9, 0, 0]), share=np.zeros(5))
+    assert scored_wor.verify(plan, np.array([0, 1, 3]), np.zeros(3)) == 1
+
+
 def test_many_tokens_of_fractions_are_refused() -> None:
     p = np.full(13, Fraction(1, 13), dtype=object)
     with pytest.raises(ValueError, match=r"^num_drafts=3 without replacement on Fractions sums over all sets of at m"):
