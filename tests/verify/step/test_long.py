@@ -98,6 +98,8 @@ def test_one_draft_and_one_token_left_over_are_those_of_all_rows(kind: str, both
         for token in range(len(p)):
             place = rows.place[token]
             assert plan.column(token)[0] == place
+            # Tokens that are never drafted come last.
+            assert q[token] > 0 or place == len(plan.slope) - 1 or len(plan.slope) == len(p)
             if q[token] > 0:
                 assert plan.column(token)[1:] == tuple(w[place] for w in (rows.wanted, rows.q_there, rows.slope))
         # What is left over, at both ends of the line, too.

@@ -227,6 +227,15 @@ def test_a_batch_without_rows_has_no_numbers() -> None:
     assert scored_wor.verify(plan, np.zeros((2, 0, 3), dtype=np.int64), np.zeros((2, 0, 3))).shape == (2, 0)
 
 
+def test_rounding_below_zero_is_no_mass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draft that p excludes would else pass where its w is a negative number."""
+    law = _heights.law
+    monkeypatch.setattr(_heights, "law", lambda *told: law(*told) - 1e-18)
+    q = np.array([0.4, 0.3, 0.2, 0.1, 1e-30])
+    plan = scored_wor.prepare(np.array([0.1, 0.2, 0.3, 0.4, 0.0]), q, 3)
+    assert plan.winners[-1] == 0
+
+
 def test_a_draft_that_is_never_chosen_is_not_chosen_at_a_coin_of_zero() -> None:
     p, q = rows(5, 5)
     plan = scored_wor.prepare(p, q, 3)._replace(level=np.array([0, 9, 9, 0, 0]), share=np.zeros(5))
