@@ -57,8 +57,10 @@ def test_the_siblings_of_sglang_are_priced(topk: str, words: str, tmp_path: Path
     said = run("--config", str(config))[1]
     assert "speculative_eagle_topk is not given, the price is that of 1" in said
     assert "the draft is its likeliest token" in said
-    config.write_text('{"speculative_accept_threshold_acc": 0.5, "speculative_eagle_topk": null}')
-    assert "speculative_eagle_topk is not given" in run("--config", str(config))[1]
+    nothing = tmp_path / "nothing.json"
+    given = {"speculative_algorithm": "EAGLE", "speculative_accept_threshold_acc": 0.5, "speculative_eagle_topk": None}
+    nothing.write_text(json.dumps(given))
+    assert "speculative_eagle_topk is not given" in run("--config", str(nothing))[1]
     config.write_text(f"{start} --speculative-eagle-topk 0")
     status, said = run("--config", str(config))
     assert (status, "speculative_eagle_topk must be a whole number of at least 1, got 0" in said) == (3, True)
