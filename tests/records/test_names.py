@@ -41,9 +41,18 @@ def pattern(node: ast.expr, constants: dict[str, ast.expr], letters: int = 5) ->
         return re.escape(node.value) if len(node.value) >= letters else None
     if not isinstance(node, ast.JoinedStr):
         return None
-    parts = [str(part.value) if isinstance(part, ast.Constant) else None for part in node.values]
-    fixed = sum(len(part) for part in parts if part is not None)
-    return "".join(".+" if part is None else re.escape(part) for part in parts) if fixed >= letters else None
+    parts = [_part(part, constants) for part in node.values]
+    fixed = sum(count for _, count in parts)
+    return "".join(part for part, _ in parts) if fixed >= letters else None
+
+
+def _part(part: ast.expr, constants: dict[str, ast.expr]) -> tuple[str, int]:
+    """The expression of a part of a text, and how many letters of it are fixed."""
+    if isinstance(part, ast.Constant):
+        return re.escape(str(part.value)), len(str(part.value))
+    inner = part.value if isinstance(part, ast.FormattedValue) else part
+    named = pattern(inner, constants) if isinstance(inner, ast.Name) else None
+    return (".+", 0) if named is None else (named, len(named))
 
 
 def constants_of(tree: ast.Module) -> dict[str, ast.expr]:
@@ -60,7 +69,9 @@ def constants_of(tree: ast.Module) -> dict[str, ast.expr]:
 
 def texts(tree: ast.Module, letters: int) -> Names:
     """Whatever could make a name."""
-    found = (pattern(node, {}, letters) for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr))
+    constants = constants_of(tree)
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr))
+    found = (pattern(node, constants, letters) for node in nodes)
     return {one for one in found if one}
 
 
