@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from real.draft.restricted import trimmed
+from real.papers.lab import trimmed_heads as on
 from real.papers.lab.contract import Lab, Record, Verdict
 from real.papers.lab.text_lab import Tally, gain, tau
 from real.papers.lab.texts import Texts, texts
 from real.papers.lab.tree_lab import Reader
 from real.papers.lab.writing import pair
-from real.papers.systems import vocabtrim as on
 from real.studies.intervals import Estimate
 from specsim.trees import eagle2_tree
 from specsim.trees.likeliest import Grown

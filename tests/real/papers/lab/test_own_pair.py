@@ -12,10 +12,8 @@ from typer.testing import CliRunner
 import real.cli
 from real.models import gguf_names
 from real.papers import systems
-from real.papers.lab import answers, command, pairs, writing
+from real.papers.lab import answers, command, pairs, trimmed_heads, writing
 from real.papers.lab.contract import Lab
-from real.papers.lab.text_lab import Tally
-from real.papers.systems import vocabtrim
 
 TRIAL = Lab(share=0.01)
 
@@ -112,25 +110,15 @@ def test_a_text_ends_at_the_end_token(cache: Path, monkeypatch: pytest.MonkeyPat
     assert set(found.tokens[2, found.lengths[2] :].tolist()) == {-1}
 
 
-def test_a_memory_bound_gain_counts_the_weights_that_a_cycle_reads() -> None:
-    """As many tokens a block from 1 + 2 x 0.25 instead of 1 + 2 x 1 target steps: twice as fast."""
-    told = {2: Tally(np.array([6.0, 4.0, 5.0, 5.0]), np.array([3.0, 2.0, 2.0, 2.0]))}
-    heads = {("corpus", 9): 0.25, ("full", 99): 1.0}
-    found = vocabtrim.Weighed({}, heads, {}, dict.fromkeys(heads, told), {})
-    small, whole = (vocabtrim.Chosen(head, 2, 0.0) for head in heads)
-    assert vocabtrim.bound_gain(found, small, whole) == pytest.approx((1, 1, 1))
-    assert vocabtrim.bound_gain(found, whole, small) == pytest.approx((-0.5, -0.5, -0.5))
-
-
 def test_the_corpus_gives_as_many_tokens_as_the_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every eighth file first; then those between them."""
     files = {}
     for i in range(9):
         files[f"{i}.py"] = tmp_path / f"{i}.py"
         files[f"{i}.py"].write_text(f"x{i} = y{i}; " * 20)
-    monkeypatch.setattr(vocabtrim, "stdlib_files", lambda: files)
+    monkeypatch.setattr(trimmed_heads, "stdlib_files", lambda: files)
     told = answers.texts_of(Lab(), 1.0, "test", 8)
     told = told._replace(tokens=np.full((8, 48), 5))
-    monkeypatch.setattr(vocabtrim, "written", lambda model, told: told.tokens)
-    counted = vocabtrim.sources(TRIAL, writing.pair(), told)
-    assert {name: int(one.sum()) for name, one in counted.items()} == dict.fromkeys(vocabtrim.SOURCES, 384)
+    monkeypatch.setattr(trimmed_heads, "written", lambda model, told: told.tokens)
+    counted = trimmed_heads.sources(TRIAL, writing.pair(), told)
+    assert {name: int(one.sum()) for name, one in counted.items()} == dict.fromkeys(trimmed_heads.SOURCES, 384)

@@ -9,9 +9,8 @@ import pytest
 
 from real.decode.clock import PHASES
 from real.papers.lab import times as times_module
-from real.papers.lab.text_lab import Tally
 from real.papers.lab.times import Sample, Times, interval, resampled
-from real.papers.systems import dsd, vocabtrim
+from real.papers.systems import dsd
 from real.studies.costs import Costs
 from real.studies.intervals import Estimate, ratio
 
@@ -87,20 +86,6 @@ def test_visits_are_resampled_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     found = resampled(turns)
     assert len({one.cycle(0) for one in found}) >= 4
     assert all(one.cycle(0) == one.cycle(1) for one in found)
-
-
-def test_the_gain_of_a_head_is_no_surer_than_its_times() -> None:
-    """VocabTrim by the clock: its interval excluded 0 with exact times, and holds it with their spread."""
-    tokens = np.full(30, 256.0)
-    head, whole = ("target-written", 256), ("full", 2048)
-    judged = {head: {1: Tally(tokens, np.full(30, 100.0))}, whole: {1: Tally(tokens, np.full(30, 100.0))}}
-    new, old = vocabtrim.Chosen(head, 1, 0.0), vocabtrim.Chosen(whole, 1, 0.0)
-    noise = np.random.default_rng(2).normal(0, 0.2, (2, 50))
-    sure, unsure = (
-        vocabtrim.timed_gain(judged, new, old, np.array([[0.99], [1.0]]) + spread * noise, times()) for spread in (0, 1)
-    )
-    assert sure == pytest.approx((0.005 / 0.995, 0.005 / 0.995, 0.005 / 0.995))
-    assert unsure.low < 0 < unsure.high
 
 
 def test_tokens_a_second_of_a_draft_hold_the_spread_of_its_steps() -> None:
