@@ -147,7 +147,8 @@ def cheaper(read: Mapping[str, float], gammas: Mapping[str, int]) -> float:
 def cycle_s(lab: Lab, costs: Costs, share: float, gamma: int) -> float:
     """Return predicted seconds of a cycle: drafting takes the draft model's time, by the weights that are read."""
     both, draft_s = pair_named(lab.pair), costs.phase("draft", gamma)
-    return costs.cycle(gamma) + draft_s * (share * of_model(both.target) / of_model(both.draft) - 1)
+    own_bytes = share * of_model(both.target) * both.draft.dtype.itemsize
+    return costs.cycle(gamma) + draft_s * (own_bytes / both.draft.weight_bytes - 1)
 
 
 def length(lab: Lab, head: str, temperature: float, share: float) -> int:
