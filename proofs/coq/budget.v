@@ -1,5 +1,5 @@
-(* T61: a budget of drafts over a batch. Rows that fall: what a price takes is best for what it takes; one row that
-   rises is enough for the choice by size to lose. Where gains fall and costs are convex, a speed that has stopped
+(* T61: a budget of drafts over a batch. Rows that fall: what a price takes is best for what it takes; the
+   inequality by which the choice by size loses on a row that rises. Where gains fall and costs are convex, a speed that has stopped
    growing does not grow again. *)
 Require Import prelude.
 

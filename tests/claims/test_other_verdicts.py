@@ -117,7 +117,7 @@ OTHERWISE: list[tuple[Any, str, Any, str]] = [
     # One rejected draft is nearer than the bound; one target of two tokens has a greater bound.
     (greedy_certificate, "_kl", lambda p, q: 1e-3 if max(p) == F(2, 3) else 1.0, "refuted"),
     (greedy_certificate, "_bound", Once(greedy_certificate._bound, lambda x: x + 1, 1), "refuted"),
-    (heap_tree_best, "deterministic_tokens", lambda target, tree: F(5, 2), "holds"),
+    (heap_tree_best, "best_by_hand", Once(heap_tree_best.best_by_hand, lambda x: x + 1, 15), "refuted"),
     (kl_or_acceptance, "_has_less_kl", lambda *a: False, "not decidable here"),
     (markov_head_helps, "taus", lambda *a: (F(2), F(2)), "holds"),
     (markov_head_helps, "taus", lambda *a: (F(2), F(3)), "holds"),
@@ -130,7 +130,7 @@ OTHERWISE: list[tuple[Any, str, Any, str]] = [
     (tokenizers_lossless, "across_tokenizers", Once(lambda *a, **k: LOSSLESS, lambda x: LOSSY, 3), "refuted"),
     (transferred_lossless, "across_tokenizers", lambda *a, **k: LOSSLESS, "holds"),
     (transferred_lossless, "across_tokenizers", Once(lambda *a, **k: LOSSLESS, lambda x: LOSSY, 1), "holds under"),
-    (unimodal_budget, "draft_budget", lambda *a: SimpleNamespace(stopped=2, stopped_speed=1, speed=2), "holds"),
+    (unimodal_budget, "has_one_peak", Once(unimodal_budget.has_one_peak, lambda x: False, 399), "refuted"),
     # One value that is not that of exact match; one above rejection.
     (chain_loss, "_values", Once(chain_loss._values, lambda v: v._replace(chain=v.chain / 2)), "refuted"),
     (chain_loss, "_values", Once(chain_loss._values, lambda v: v._replace(kept=F(0)), 99), "refuted"),
@@ -248,11 +248,6 @@ def test_as_many_pairs_are_tried_as_are_counted(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(block_optimal, "expected_tokens", one_more)
     assert block_optimal.settle().numbers["pairs, 3 drafts"] == str(len(tried))
-
-
-def test_a_coin_is_copied_or_turned() -> None:
-    assert heap_tree_best._target(True)((1,)).tolist() == [0, 1]
-    assert heap_tree_best._target(False)((1,)).tolist() == [1, 0]
 
 
 def test_less_divergence_is_strict() -> None:

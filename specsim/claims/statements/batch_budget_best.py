@@ -42,9 +42,11 @@ def settle() -> Settled:
     lost = budget_loss(stated, true, times)
     return Settled(
         UNDER if holds else REFUTED,
-        "confidences that are true: the choice is optimal, since survivals fall along a request (T61, checked by Coq). "
-        "Confidences that only keep the order of single drafts change the order of products. The paper was read as "
-        "its abstract and by its use in engines.",
+        "confidences that are true: the choice is optimal, since survivals fall along a request (T61). Coq has that "
+        "lengths which one price explains keep the most, and that each length of one request has such a price; that "
+        "the drafts of largest survival share a price, and that the choice loses where numbers rise, is by hand. "
+        "Confidences that only keep the order of single drafts change the order of products. The paper was read as its "
+        "abstract and by its use in engines.",
         {
             "pairs of requests, in thirds": str(len(rows) ** 2),
             "true survivals": "; ".join(map(shown, true)),

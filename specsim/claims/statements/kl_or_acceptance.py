@@ -39,7 +39,8 @@ def settle() -> Settled:
                 return Settled(
                     HOLDS,
                     "two tokens are enough: KL weighs a token that the draft all but leaves out more than acceptance "
-                    "does. What a trained draft gains is another question: the paper's 8 to 10 % were not run here.",
+                    "does. What a trained draft gains is another question: the paper's 8 to 10 % were not run here. "
+                    "It was read as its abstract.",
                     {
                         "target": shown(p),
                         "draft of less divergence": f"{shown(first)}; accepted {accepted}",

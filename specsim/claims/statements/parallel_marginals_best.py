@@ -31,7 +31,8 @@ def settle() -> Settled:
                 return Settled(
                     REFUTED,
                     "tokens that copy each other are drafted better by a bet than by the mean: at each place a median "
-                    "of the target's laws is best (T60). Longer blocks lose any share.",
+                    "of the target's laws is best (T60). Longer blocks lose any share. The papers were read as their "
+                    "abstracts, which do not say this.",
                     {
                         "first token, then copied": shown(first),
                         "marginals, 2 drafts": str(trained),

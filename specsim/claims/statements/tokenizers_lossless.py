@@ -24,6 +24,7 @@ def settle() -> Settled:
     return Settled(
         HOLDS if holds else REFUTED,
         "the law of tokens is the target's with ==, on these two pairs and on 200 random ones (T47). They accept "
-        "different numbers of drafts, and neither of the last two is always better.",
+        "different numbers of drafts, and neither of the last two is always better. The paper was read as its "
+        "abstract, its methods as T47 has them.",
         {f"tokens a call, {name}": str(made[0].tokens_per_call) for name, made in results.items()},
     )
