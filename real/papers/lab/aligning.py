@@ -191,7 +191,7 @@ def _loss(net: Any, ends: Frozen, objective: Any, source: Source, seed: int, ste
 
     # The tokens that it learns: those of the texts, as far as the head has them, or drawn ones.
     tokens = None
-    if getattr(objective, "TOKENS", None) == "target":
+    if discover.objective_facts(objective).tokens == "target":
         is_known, tokens = head_places(ends, batch.tokens.roll(-1, 1)[batch.is_answer])
         p, log_q, tokens = p[is_known], log_q[is_known], tokens[is_known]
     elif objective.SAMPLED:

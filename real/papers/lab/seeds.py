@@ -34,7 +34,7 @@ def crossed(data: tuple[Array, ...], statistic: Callable[..., Array], level: flo
     --------
     >>> tokens, calls = np.array([[6.0, 8.0, 7.0]] * 2), np.array([[3.0, 4.0, 3.0], [3.0, 3.0, 4.0]])
     >>> [round(value, 2) for value in crossed((tokens, calls), lambda a, b: a / b)]
-    [2.1, 1.66, 2.54]
+    [2.1, 1.67, 2.53]
     """
     data = tuple(np.asarray(terms, dtype=np.float64) for terms in data)
     seeds, prompts = data[0].shape
