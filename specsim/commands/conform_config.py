@@ -22,7 +22,18 @@ OUTCOMES = {
     "lossy": "lossy",
     "undecided": "undecided: fields that are not known here",
 }
-NO_RULE = "no rule of specsim does what the reason above says"
+
+# What the rows of CSV about the price hold.
+PRICE_WORDS = {
+    "acceptance": "probability that a draft (of a block, the first one) is accepted",
+    "acceptance_lossless": "the same without the lossy fields",
+    "total_variation": "distance of a token's law (of a block, the first one's) from what it is compared with",
+    "rows": "number of rows at which a token or a block begins",
+    "unit": "what begins at these rows",
+    "source": "where the rows are from",
+    "against": "what the law is compared with",
+    "draft": "what is drafted",
+}
 
 
 def print_config(path: Path, rows: Path | None, form: Form) -> int:
@@ -59,7 +70,7 @@ def _price(config: Config, rows: Path | None) -> Price | str:
     # A file of rows is checked whether or not it is needed.
     p, q, source = (*reference_rows(), REFERENCE_WORDS) if rows is None else read_laws(rows)
     if config.law is None:
-        return NO_RULE
+        return config.unpriced
     try:
         return price(config.law, p, q, source)
     except NotPriced as error:
@@ -78,7 +89,21 @@ def _page(path: Path, config: Config, price: Price | str, form: PageForm) -> str
         return page([verdict, *shown, *priced], form)
     table = [["field", "value", "effect", "reason"]]
     table += [[field.name, str(field.value), field.effect, field.reason] for field in config.fields]
+    # CSV has tables alone: the verdict and the price are rows of it.
+    if form == "csv":
+        table.append(["outcome", config.outcome, "verdict", verdict])
+        table += _price_rows(config, price)
     return page([table, "", verdict, *priced], form)
+
+
+def _price_rows(config: Config, price: Price | str) -> list[list[str]]:
+    """Return what `_price_lines` says as rows of the table of fields."""
+    if config.outcome != "lossy":
+        return []
+    if isinstance(price, str):
+        return [["price", "", "price", f"not computed: {price}"]]
+    names = ("acceptance", "acceptance_lossless", "total_variation", "rows", "unit", "source", "against", "draft")
+    return [[name, str(getattr(price, name)), "price", PRICE_WORDS[name]] for name in names]
 
 
 def _price_lines(config: Config, price: Price | str) -> list[str]:
@@ -88,9 +113,13 @@ def _price_lines(config: Config, price: Price | str) -> list[str]:
     if isinstance(price, str):
         return [f"price: not computed: {price}"]
     gained = price.acceptance - price.acceptance_lossless
+    draft, token, mean = "a draft", "a token", f"mean over {price.rows} rows"
+    if price.unit == "blocks":
+        draft, token = "the first draft of a block", "the first token of a block"
+        mean = f"mean over blocks that begin at {price.rows} of them"
     return [
-        f"price on {price.source} ({price.rows} rows; the draft is {price.draft}):",
-        f"  a draft is accepted with {price.acceptance:.3f}; without the lossy fields {price.acceptance_lossless:.3f}, "
+        f"price on {price.source} ({mean}; the draft is {price.draft}):",
+        f"  {draft} is accepted with {price.acceptance:.3f}; without the lossy fields {price.acceptance_lossless:.3f}, "
         f"so {gained:.3f} is gained",
-        f"  a token is {price.total_variation:.3f} from {price.against}, in total variation",
+        f"  {token} is {price.total_variation:.3f} from {price.against}, in total variation",
     ]

@@ -70,15 +70,17 @@ def test_fly_is_priced_on_blocks() -> None:
     """By hand: three fair coins against drafts that are sure; half of the first fail, half of these are deferred."""
     p, q = np.full((3, 2), 0.5), np.array([[0.9, 0.1]] * 3)
     params = {"fly_window_size": 1, "fly_entropy_threshold": 0.6, "fly_entropy_top_k": 3}
-    found = price(Law("fly", params, "greedy", "sampling", 4), p, q, "three rows")
+    found = price(Law("fly", params, "greedy", "sampling"), p, q, "three rows")
     assert (found.rows, found.acceptance, found.acceptance_lossless, found.total_variation) == (1, 0.75, 0.5, 0.25)
-    found = price(Law("fly", params, "sampled", "sampling", 4), p, q, "three rows")
+    found = price(Law("fly", params, "sampled", "sampling"), p, q, "three rows")
     assert found.total_variation == pytest.approx(0.4 * 0.6)
     with pytest.raises(NotPriced, match=r"^a window of 1 drafts needs 3 rows in a row, got 2; give more by --rows$"):
-        price(Law("fly", params, "greedy", "sampling", 4), p[:2], q[:2], "two rows")
+        price(Law("fly", params, "greedy", "sampling"), p[:2], q[:2], "two rows")
 
 
-@pytest.mark.parametrize(("window", "words"), [(14, "(8 rows;"), (15, "needs 17 rows in a row, got 16")])
+@pytest.mark.parametrize(
+    ("window", "words"), [(14, "mean over blocks that begin at 8 of them;"), (15, "needs 17 rows in a row, got 16")]
+)
 def test_a_window_longer_than_the_reference_rows_is_still_lossy(window: int, words: str, tmp_path: Path) -> None:
     config = tmp_path / "given.json"
     told = {"num_speculative_tokens": 40, "rejection_sample_method": "fly", "fly_window_size": window}

@@ -237,8 +237,8 @@ def test_a_threshold_above_one_is_of_no_rule_here(tmp_path: Path) -> None:
 def test_fly_has_the_defaults_of_vllm() -> None:
     text = '{"num_speculative_tokens": 4, "rejection_sample_method": "fly", "draft_sample_method": "%s"}'
     params = {"fly_window_size": 3, "fly_entropy_threshold": 0.3, "fly_entropy_top_k": 3}
-    assert of_text(text % "probabilistic").law == Law("fly", params, "sampled", "sampling", 4)
-    assert of_text(text % "greedy").law == Law("fly", params, "greedy", "sampling", 4)
+    assert of_text(text % "probabilistic").law == Law("fly", params, "sampled", "sampling")
+    assert of_text(text % "greedy").law == Law("fly", params, "greedy", "sampling")
 
 
 def test_rows_and_forms_of_the_command(tmp_path: Path) -> None:

@@ -22,6 +22,16 @@ NO_ENGINE = (
     "config.json of speculators (speculators_config)"
 )
 
+# Files of engines and simulators that say nothing about verification here, by a field of each, and the way on.
+OTHERS = {
+    "candidate_steps": "is SGLang's file of --speculative-adaptive-config, which has lengths alone; give the server's "
+    "arguments",
+    "spec_type": "has options of llama.cpp, whose verification is not known here; judge its code (specsim conform)",
+    "spec_synth_rates": "has options of llama.cpp that force acceptance: for benchmarks only, and not read here",
+    "nextn": "is for a simulator (aisimulate, aiconfigurator), which writes no text: there is nothing to verify",
+    "acceptance_rates": "is for a simulator (aisimulate), which writes no text: there is nothing to verify",
+}
+
 
 def read_config(path: Path) -> Config:
     """Return what a file of an engine switches on; ValueError if it is of none that is read, or of several."""
@@ -35,8 +45,19 @@ def of_content(content: Content, place: str) -> Config:
     if len(asked) > 1:
         raise ValueError(MANY_ENGINES.format(place=place, names=" and ".join(engine.NAME for engine in asked)))
     if not asked:
-        raise ValueError(NO_ENGINE.format(place=place))
+        names = _all_names(content)
+        ways_on = [f"{place} {way_on}" for name, way_on in OTHERS.items() if name in names]
+        raise ValueError(ways_on[0] if ways_on else NO_ENGINE.format(place=place))
     (engine,) = asked
     config: Config = engine.judged(content, place)
     unread = unread_fields(content, engine.names_read(content), engine.NAME)
     return config._replace(fields=(*config.fields, *unread))
+
+
+def _all_names(content: Content) -> set[str]:
+    """Return the names of fields, and of fields of fields."""
+    names = set(content)
+    for value in content.values():
+        if isinstance(value, dict):
+            names |= _all_names(value)
+    return names

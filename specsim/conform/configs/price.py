@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,11 @@ class NotPriced(ValueError):
 class Price(NamedTuple):
     """Means over rows."""
 
-    # Where the rows are from, and how many there are.
+    # Where the rows are from, and how many of them the means are over.
     source: str
     rows: int
+    # What begins at each of these rows, and what the means are of: a token, or the first of a block.
+    unit: Literal["tokens", "blocks"]
     # Probability that a draft is accepted, with the configuration and without what is lossy in it.
     acceptance: float
     acceptance_lossless: float
@@ -42,7 +44,8 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price:
     """Return the price of a law on rows p and q (..., V) in float64; NotPriced if they are too few for it.
 
     A rule that looks at several drafts is priced on blocks of rows that follow each other, as if no
-    row depended on the drafts before it; its acceptance is that of the first draft.
+    row depended on the drafts before it; its price is that of the first token of a block, for which
+    the drafts behind the window decide nothing.
     """
     if law.children > 1:
         return _first_of_siblings(law, p, q, source)
@@ -52,8 +55,7 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price:
     if law.rule == "fly":
         lossless, distance = _first_of_blocks(law, p, q)
         kept, before, far = (float(np.mean(values)) for values in (lossless + distance, lossless, distance))
-        first = f"{words}, the first of a block"
-        return Price(source, distance.size, kept, before, far, "the target's law at these rows", first)
+        return Price(source, distance.size, "blocks", kept, before, far, "the target's law at these rows", words)
     rule = discover.find("step", law.rule)
     plan = rule.prepare(p, q, 1, **law.params)
     acceptance = rule.acceptance(plan)
@@ -64,7 +66,7 @@ def price(law: Law, p: Array, q: Array, source: str) -> Price:
     else:
         lossless, distance, against = overlap(p, q), rule.bias(plan), "the target's law at these rows"
     kept, before, far = (float(np.mean(values)) for values in (acceptance, lossless, distance))
-    return Price(source, int(np.prod(p.shape[:-1])), kept, before, far, against, words)
+    return Price(source, int(np.prod(p.shape[:-1])), "tokens", kept, before, far, against, words)
 
 
 def _first_of_siblings(law: Law, p: Array, q: Array, source: str) -> Price:
@@ -72,15 +74,16 @@ def _first_of_siblings(law: Law, p: Array, q: Array, source: str) -> Price:
     children = min(law.children, q.shape[-1])
     tokens = np.argsort(-q, axis=-1, kind="stable")[..., :children]
     parents = np.full(children, -1)
-    rows = np.broadcast_to(p[..., None, :], (*p.shape[:-1], children + 1, p.shape[-1]))
+    laws = np.broadcast_to(p[..., None, :], (*p.shape[:-1], children + 1, p.shape[-1]))
     tree = TokenTree(parents, tokens, depths(parents), "deterministic")
-    plan = accept_threshold.prepare(rows, rows, tree, **law.params)
+    plan = accept_threshold.prepare(laws, laws, tree, **law.params)
     # No lossless rule keeps a sibling more often than the target draws one (T20).
     lossless = np.take_along_axis(p, tokens, axis=-1).sum(axis=-1)
     values = accept_threshold.acceptance(plan), lossless, accept_threshold.bias(plan)
     kept, before, far = (float(np.mean(w)) for w in values)
     words = f"one of its {children} likeliest tokens, siblings"
-    return Price(source, int(np.prod(p.shape[:-1])), kept, before, far, "the target's law at these rows", words)
+    rows = int(np.prod(p.shape[:-1]))
+    return Price(source, rows, "tokens", kept, before, far, "the target's law at these rows", words)
 
 
 def _first_of_blocks(law: Law, p: Array, q: Array) -> tuple[Array, Array]:

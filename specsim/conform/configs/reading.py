@@ -1,7 +1,9 @@
 """Read a configuration: JSON, the simple YAML of engines' files, or the arguments of a command line.
 
 YAML is read as far as engines' files need it: mappings by indentation, scalars, and lists and
-mappings in JSON's form on one line. Any other line is refused by its number.
+mappings in JSON's form on one line. Any other line is refused by its number. Comments decide
+nothing, and a file that mixes two forms is refused, since what stands in the other form would be
+passed over.
 """
 
 from __future__ import annotations
@@ -20,6 +22,15 @@ Content = dict[str, Any]
 _ENTRY = re.compile(
     r"""(?P<indent> *)(?P<key>"[^"]*"|'[^']*'|[^\s:#'"\[\]{},&*!|>%@`-][^:#]*?) *:(?: +(?P<value>.*))?"""
 )
+# A line by which YAML is told from a command line: a name with its colon, an item, a mark.
+_YAML_LINE = re.compile(r"""\s*(?:[\w.-]+|"[^"]*"|'[^']*')\s*:(?:\s|$)|\s*- |---\s*$""")
+# A variable that is set before a command, or in a file of its environment.
+_VARIABLE = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.DOTALL)
+# An option of a command line, or a variable, inside of a value of another form.
+_IN_A_VALUE = re.compile(r"(?:^|\s)(--[A-Za-z][\w.-]*|-sc\b|(?:SGLANG|TLLM)_[A-Z0-9_]+(?==))")
+MIXED = "{place} mixes {outer} with {inner}: one of them would not be read; give each in a file of its own"
+# Stands for a hash inside of a word, which begins no comment.
+_HASH = "\ue000"
 # Words that YAML reads as something else than text.
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "none": None}
 
@@ -34,15 +45,32 @@ def read(path: Path) -> Content:
 
 
 def parsed(text: str, place: str) -> Content:
-    """Return the fields of a text: JSON if it begins with a brace, arguments if it has options, else YAML."""
-    if text.lstrip().startswith(("{", "[")):
+    """Return the fields of a text: JSON, YAML or arguments, by its first line that is no comment."""
+    text = text.replace("\r\n", "\n")
+    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
+    first = lines[0] if lines else ""
+    if first.lstrip().startswith(("{", "[")):
         content = parsed_json(text, place)
         if not isinstance(content, dict):
             raise ValueError(f"{place} must be a JSON object, got {type(content).__name__}")
-        return _named(content, place)
-    if re.search(r"(^|\s)--?[a-z]", text) and not re.match(r"\s*[\w-]+\s*:", text):
+        form = "JSON"
+    elif _YAML_LINE.match(first) or not any(re.search(r"(^|\s)(--?[A-Za-z]|[A-Z][A-Z0-9_]*=)", s) for s in lines):
+        content, form = _yaml(text, place), "YAML"
+    else:
         return _arguments(text, place)
-    return _named(_yaml(text, place), place)
+    _check_values_have_no_options(content, form, place)
+    return _named(content, place)
+
+
+def _check_values_have_no_options(value: Any, form: str, place: str) -> None:
+    """Raise ValueError if a name or a text in JSON or YAML holds options of a command line: they are not read."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for inner in value:
+            _check_values_have_no_options(inner, form, place)
+    elif isinstance(value, str) and (option := _IN_A_VALUE.search(value)):
+        raise ValueError(MIXED.format(place=place, outer=form, inner=f"an option of a command line ({option[1]})"))
 
 
 def nested(value: Any, place: str) -> Content:
@@ -71,23 +99,40 @@ def _arguments(text: str, place: str) -> Content:
     Of options that are given more than once the last one counts, as for argparse. `--a.b` is field
     b of a; ValueError if a is given as a whole, too.
     """
+    # A line goes on after a backslash, but a comment does not; a hash inside of a word begins none.
+    text = re.sub(r"(?<=\S)#", _HASH, text.replace("\\\n", " \n"))
     try:
-        words = shlex.split(text.replace("\\\n", " "), comments=True)
+        words = [word.replace(_HASH, "#") for word in shlex.split(text, comments=True)]
     except ValueError as error:
         raise ValueError(f"{place} is no command line: {error}") from None
     found: Content = {}
     name = ""
     for word in words:
+        _check_word(word, place)
+        # A variable counts wherever it stands: behind `export`, `env` or `docker run -e`, too.
+        if variable := _VARIABLE.fullmatch(re.sub(r"^--?[A-Za-z][\w.-]*=", "", word)):
+            found[variable[1]] = _scalar(variable[2])
         if re.fullmatch(r"--?[A-Za-z][\w.-]*(=.*)?", word, re.DOTALL):
             option, _, value = word.partition("=")
-            name = option.lstrip("-").replace("-", "_")
-            _put(found, name, _scalar(value) if "=" in word else True, place)
+            field = option.lstrip("-").replace("-", "_")
+            _put(found, field, _scalar(value) if "=" in word else True, place)
+            # Only an option without its value takes the next word.
+            name = "" if "=" in word else field
         elif name:
             _put(found, name, _scalar(word), place)
             name = ""
-        elif variable := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", word, re.DOTALL):
-            found[variable[1]] = _scalar(variable[2])
     return found
+
+
+def _check_word(word: str, place: str) -> None:
+    """Raise ValueError for a word of a command line that holds a name of YAML, or options inside of a text."""
+    if re.fullmatch(r"[A-Za-z_][\w.-]*:", word):
+        raise ValueError(MIXED.format(place=place, outer="a command line", inner=f"a line of YAML ({word})"))
+    if re.fullmatch(r"--?[A-Za-z][\w.-]*", word):
+        return
+    value = re.sub(r"^(--?[A-Za-z][\w.-]*=)?([A-Z][A-Z0-9_]*=)?", "", word)
+    if inner := _IN_A_VALUE.search(value):
+        raise ValueError(f"{place}: options inside of a text ({inner[1]}) are not read; write them outside of quotes")
 
 
 def _put(found: Content, name: str, value: Any, place: str) -> None:

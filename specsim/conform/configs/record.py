@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 Effect = Literal["lossy", "unknown", "note"]
 Outcome = Literal["lossless", "lossy", "undecided"]
+NO_RULE = "no rule of specsim does what the reason above says"
 # Larger numbers of tokens are nobody's, and floats do not hold all of them.
 MOST_TOKENS = 2**53
 
@@ -33,8 +34,6 @@ class Law(NamedTuple):
     draft: Literal["greedy", "sampled"]
     # What the output is compared with: the target's law, or its likeliest token.
     against: Literal["sampling", "greedy"]
-    # Drafts of a block, for a rule that looks at several.
-    gamma: int = 1
     # Siblings, the draft's likeliest tokens, for a rule of trees.
     children: int = 1
 
@@ -45,6 +44,8 @@ class Config(NamedTuple):
     engine: str
     fields: tuple[Field, ...]
     law: Law | None = None
+    # Why a lossy one has no law, and so no price.
+    unpriced: str = NO_RULE
 
     @property
     def outcome(self) -> Outcome:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from specsim.conform.configs.reading import Content
 from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields, whole
+from specsim.conform.configs.values import Kinds, check_values, unknown_word
 
 NAME = "SGLang"
 SINGLE, ACC = "speculative_accept_threshold_single", "speculative_accept_threshold_acc"
@@ -27,14 +28,33 @@ _NEUTRAL = (
 NEUTRAL = frozenset(_NEUTRAL.split())
 # Fields of drafters that look tokens up begin with these.
 LOOKING_UP = ("speculative_ngram_", "speculative_lookahead_")
+_COUNTS = (
+    "speculative_num_draft_tokens speculative_eagle_topk speculative_dflash_block_size speculative_dspark_block_size "
+    "speculative_draft_window_size"
+)
 SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
-# How the set rate is kept, which matters only with the length.
-SIMULATION = {SIMULATED, "SGLANG_SIMULATE_ACC_METHOD"}
+# How the set rate is kept, and which tokens are written, which matter only with the length.
+SIMULATION = {SIMULATED, "SGLANG_SIMULATE_ACC_METHOD", "SGLANG_SIMULATE_ACC_TOKEN_MODE"}
+# Drafters whose drafts are verified in the common way; SGLang reads their names in any case.
+ALGORITHMS = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "DSPARK", "FROZEN_KV_MTP", "LOOKAHEAD")
+_LOOKED_UP = (
+    "min_match_window_size max_match_window_size min_bfs_breadth max_bfs_breadth capacity branch_length "
+    "max_trie_depth external_sam_budget external_corpus_max_tokens"
+)
+KINDS = Kinds(
+    wholes={
+        "speculative_num_steps": 0,
+        **dict.fromkeys(_COUNTS.split(), 1),
+        **{f"{drafter}{name}": 0 for drafter in LOOKING_UP for name in _LOOKED_UP.split()},
+    },
+    numbers=frozenset([SINGLE, ACC]),
+    texts=frozenset(["speculative_draft_model_path", "speculative_draft_model", "speculative_draft_model_revision"]),
+)
 
 
 def is_written_for(content: Content) -> bool:
     """True if a field is one of SGLang's about speculation."""
-    return bool((NEUTRAL | {SINGLE, ACC, SIMULATED}) & set(content))
+    return bool((NEUTRAL | {SINGLE, ACC} | SIMULATION) & set(content))
 
 
 def names_read(content: Content) -> set[str]:
@@ -47,6 +67,9 @@ def judged(content: Content, place: str) -> Config:
     options = {name: value for name, value in content.items() if name.startswith("speculative_")}
     drafting = {name: value for name, value in options.items() if not name.startswith(LOOKING_UP)}
     fields = unknown_fields(drafting, NEUTRAL | {SINGLE, ACC, REJECTION}, NAME)
+    check_values(options, KINDS, place)
+    named = {name: str(value).upper() for name, value in options.items() if value is not None}
+    fields += unknown_word(named, "speculative_algorithm", ALGORITHMS, "how its drafts are verified")
     if number(content, SIMULATED, -1, place) > 0:
         reason = "accepts drafts at a set rate, whatever they are: for benchmarks only"
         fields.append(Field(SIMULATED, content[SIMULATED], "lossy", reason))
@@ -63,6 +86,8 @@ def judged(content: Content, place: str) -> Config:
     fields += _judged_thresholds(thresholds, note)
     is_priced = any(field.name in thresholds and field.effect == "lossy" for field in fields)
     law = None
+    # Where acceptance is simulated, the thresholds are not what accepts.
+    is_priced = is_priced and all(field.name != SIMULATED for field in fields)
     if is_priced and thresholds[ACC] <= 1:
         params = {
             "threshold_single": min(1.0, max(0.0, thresholds[SINGLE])),

@@ -35,6 +35,7 @@ def judged(content: Content, place: str) -> Config:
     fields = unknown_fields(section, KNOWN, NAME)
     proposal = _proposal(section, place)
     fields += unknown_fields(proposal, KNOWN_OF_A_PROPOSAL, NAME)
+    whole(proposal, "speculative_tokens", 1, place, 1)
     if proposal.get("proposal_type") != "greedy":
         reason = "how its tokens are accepted is not known here; known: greedy"
         fields.append(Field("proposal_type", proposal.get("proposal_type"), "unknown", reason))

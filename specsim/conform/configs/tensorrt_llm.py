@@ -7,7 +7,8 @@ acceptance does is as in 3585984, cpp/tensorrt_llm/kernels/speculativeDecoding/m
 from __future__ import annotations
 
 from specsim.conform.configs.reading import Content, nested
-from specsim.conform.configs.record import Config, Field, Law, flag, number, unknown_fields, whole
+from specsim.conform.configs.record import NO_RULE, Config, Field, Law, flag, number, unknown_fields, whole
+from specsim.conform.configs.values import Kinds, check_values, unknown_word
 
 NAME = "TensorRT-LLM"
 RELAXED = "use_relaxed_acceptance_for_thinking"
@@ -28,38 +29,68 @@ NEUTRAL = frozenset(_NEUTRAL.split())
 VERIFYING = frozenset(
     [RELAXED, "relaxed_topk", "relaxed_delta", "greedy_sampling", "posterior_threshold", "advanced_sampling_mode"]
 )
+# The variable that forces the mean number of accepted drafts; 0 forces nothing.
+FORCED = "TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS"
+_COUNTS = (
+    "max_draft_len max_total_draft_tokens max_concurrency acceptance_rate_window_size acceptance_window "
+    "num_nextn_predict_layers num_eagle_layers max_non_leaves_per_layer max_window_size max_ngram_size "
+    "max_verification_set_size prompt_lookup_num_tokens dynamic_tree_max_topK global_pool_size"
+)
+KINDS = Kinds(
+    # A matching length of -1 is the longest there is.
+    wholes={**dict.fromkeys(_COUNTS.split(), 0), "max_matching_ngram_size": -1},
+    numbers=frozenset(
+        ["acceptance_rate_threshold", "acceptance_length_threshold", "posterior_threshold", "relaxed_delta"]
+    ),
+    texts=frozenset(["speculative_model", "speculative_model_dir", "pytorch_weights_path"]),
+)
+UNPRICED_TYPICAL = "typical acceptance has two thresholds, and how TensorRT-LLM sets both is not known here"
 # Ways to draft whose verification is the common one.
 DECODING_TYPES = ("MTP", "Eagle", "Eagle3", "NGram", "DraftTarget", "Draft_Target", "PARD", "SA", "AUTO", "DFlash")
 
 
 def is_written_for(content: Content) -> bool:
-    """True if a decoding_type is given, alone or inside of a speculative_config."""
+    """True if acceptance is forced, or a decoding_type is given, alone or inside of a speculative_config."""
     inner = content.get("speculative_config")
-    return "decoding_type" in (inner if isinstance(inner, dict) else content)
+    return FORCED in content or "decoding_type" in (inner if isinstance(inner, dict) else content)
 
 
 def names_read(content: Content) -> set[str]:
     """Return the names that are read at the top: that of the configuration, or all of a configuration alone."""
-    return {"speculative_config"} & set(content) or set(content)
+    is_alone = "decoding_type" in content and "speculative_config" not in content
+    return set(content) if is_alone else {"speculative_config", FORCED}
 
 
 def judged(content: Content, place: str) -> Config:
     """Return what the fields switch on."""
-    told = nested(content.get("speculative_config", content), f"{place}: speculative_config")
-    fields = unknown_fields(told, NEUTRAL | VERIFYING, NAME)
-    if told.get("decoding_type") not in DECODING_TYPES:
-        reason = f"how it verifies is not known here; known: {', '.join(DECODING_TYPES)}"
-        fields.append(Field("decoding_type", told.get("decoding_type"), "unknown", reason))
+    fields = []
+    if number(content, FORCED, 0.0, place) > 0:
+        fields.append(
+            Field(FORCED, content[FORCED], "lossy", "accepts so many drafts, whatever they are: for benchmarks")
+        )
+    # The variable may stand alone: the drafter is then in another file.
+    if "speculative_config" not in content and "decoding_type" not in content:
+        return Config(NAME, tuple(fields))
+    alone = {name: value for name, value in content.items() if name != FORCED}
+    told = nested(content.get("speculative_config", alone), f"{place}: speculative_config")
+    fields += unknown_fields(told, NEUTRAL | VERIFYING, NAME)
+    check_values(told, KINDS, place)
+    named = {"decoding_type": told.get("decoding_type") or "none"}
+    fields += unknown_word(named, "decoding_type", DECODING_TYPES, "how it verifies")
     if told.get("advanced_sampling_mode") not in (None, "FULL", "full"):
         reason = "which filters of a request are applied is then not known here"
         fields.append(Field("advanced_sampling_mode", told["advanced_sampling_mode"], "unknown", reason))
-    relaxed = _relaxed(told, place)
-    fields += [*relaxed, *_typical(told, place)]
-    law = None
+    relaxed, typical = _relaxed(told, place), _typical(told, place)
+    fields += [*relaxed, *typical]
+    law, unpriced = None, NO_RULE
     if any(field.effect == "lossy" for field in relaxed):
         topk, delta = whole(told, "relaxed_topk", 1, place, 1), number(told, "relaxed_delta", 0.0, place)
         law = Law("relaxed", {"relaxed_topk": topk, "relaxed_delta": delta}, "greedy", "greedy")
-    return Config(NAME, tuple(fields), law)
+    elif any(field.effect == "lossy" for field in typical):
+        unpriced = UNPRICED_TYPICAL
+    if any(field.name == FORCED for field in fields):
+        law, unpriced = None, NO_RULE
+    return Config(NAME, tuple(fields), law, unpriced)
 
 
 def _relaxed(told: Content, place: str) -> list[Field]:

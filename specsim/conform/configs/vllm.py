@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from specsim.conform.configs.reading import Content, nested
-from specsim.conform.configs.record import Config, Field, Law, number, unknown_fields, whole
+from specsim.conform.configs.record import NO_RULE, Config, Field, Law, number, unknown_fields, whole
+from specsim.conform.configs.values import Kinds, check_lists_of_numbers, check_values, unknown_word
 
 NAME = "vLLM"
 # Fields about where drafts come from, how many there are, and what runs where: verification is the
@@ -22,7 +23,7 @@ _NEUTRAL = (
     "suffix_decoding_max_cached_requests suffix_decoding_max_spec_factor suffix_decoding_min_token_prob "
     "draft_load_config draft_sample_method use_local_argmax_reduction attention_backend moe_backend kv_cache_dtype "
     "enable_adaptive_verification disable_logprobs disable_log_stats disable_mqa_scorer ngram_prompt_lookup_max "
-    "ngram_prompt_lookup_min use_heterogeneous_vocab"
+    "ngram_prompt_lookup_min use_heterogeneous_vocab num_speculative_tokens_per_batch_size"
 )
 NEUTRAL = frozenset(_NEUTRAL.split())
 # Fields that say how drafts are verified.
@@ -31,11 +32,39 @@ _VERIFYING = (
     "fly_entropy_threshold fly_entropy_top_k acceptance_method posterior_threshold posterior_alpha"
 )
 VERIFYING = frozenset(_VERIFYING.split())
+# Drafters whose drafts are verified in the common way; heads for several tokens are named by their model, too.
+_DRAFTERS = (
+    "ngram ngram_gpu medusa mlp_speculator draft_model suffix eagle eagle3 dflash dspark mtp deepseek_mtp "
+    "dots3_note_mtp mimo_mtp mimo_v2_mtp glm4_moe_mtp glm4_moe_lite_mtp glm_ocr_mtp glm5_next_mtp ernie_mtp "
+    "nemotron_h_mtp exaone_moe_mtp exaone4_5_mtp qwen3_next_mtp qwen3_5_mtp longcat_flash_mtp bailing_hybrid_mtp "
+    "bailing_hybrid_v3_mtp minimax_m3_mtp kimi_k3_mtp pangu_ultra_moe_mtp step3p5_mtp hy_v3_mtp hy_v4_mtp "
+    "gemma4_mtp inkling_mtp"
+)
+DRAFTERS = tuple(_DRAFTERS.split())
+# How a draft model's tokens are chosen.
+DRAFT_SAMPLE_METHODS = ("greedy", "probabilistic", "gumbel")
+BY_BATCH = "num_speculative_tokens_per_batch_size"
+_NUMBERS = (
+    "suffix_decoding_max_spec_factor suffix_decoding_min_token_prob synthetic_acceptance_length fly_window_size "
+    "fly_entropy_threshold fly_entropy_top_k posterior_threshold posterior_alpha"
+)
+KINDS = Kinds(
+    wholes={
+        **dict.fromkeys(["num_speculative_tokens", "draft_tensor_parallel_size", "tensor_parallel_size"], 1),
+        **dict.fromkeys(["max_model_len", "disable_by_batch_size", "prompt_lookup_max", "prompt_lookup_min"], 1),
+        **dict.fromkeys(["ngram_prompt_lookup_max", "ngram_prompt_lookup_min", "suffix_decoding_max_tree_depth"], 1),
+        # -1: without a limit.
+        "suffix_decoding_max_cached_requests": -1,
+    },
+    numbers=frozenset(_NUMBERS.split()),
+    texts=frozenset(["model", "revision", "code_revision", "quantization"]),
+)
 LOSSLESS_METHODS = ("standard", "block", "strict", "probabilistic")
 FLY = (
     "keeps a refused draft where the target's entropy is high and the drafts after it pass: the law of the output is "
     "another one (T52)"
 )
+MISSING = "num_speculative_tokens is missing, by which FLy's window is limited: add it"
 SYNTHETIC = "accepts drafts at a set rate, whatever they are: for benchmarks only"
 TYPICAL = "accepts a draft that is likely enough, whatever the draft's law was; a refused one becomes the argmax"
 
@@ -60,20 +89,43 @@ def judged(content: Content, place: str) -> Config:
     inner = content.get("speculative_config", content.get("sc", content))
     told = nested(inner, f"{place}: speculative_config")
     fields = unknown_fields(told, NEUTRAL | VERIFYING, NAME)
+    _check(told, place)
+    fields += unknown_word(told, "method", DRAFTERS, "how its drafts are verified")
+    fields += unknown_word(told, "draft_sample_method", DRAFT_SAMPLE_METHODS, "the law of its drafts")
     method = told.get("rejection_sample_method")
-    law = None
+    law, unpriced = None, NO_RULE
     if method == "fly":
         drafts = whole(told, "num_speculative_tokens", 0, place, 1)
         fly = _fly(told, drafts, place)
         fields.append(fly)
-        law = _fly_law(told, drafts, place) if fly.effect == "lossy" and drafts > 1 else None
+        if drafts == 0:
+            unpriced = MISSING
+        elif fly.effect == "lossy":
+            law = _fly_law(told, drafts, place)
     elif method == "synthetic":
         fields.append(Field("rejection_sample_method", method, "lossy", SYNTHETIC))
     elif method is not None and method not in LOSSLESS_METHODS:
         fields.append(Field("rejection_sample_method", method, "unknown", "no method of vLLM that is known here"))
     fields += _idle(told, method)
     fields += _of_old_versions(told)
-    return Config(NAME, tuple(fields), law)
+    return Config(NAME, tuple(fields), law, unpriced)
+
+
+def _check(told: Content, place: str) -> None:
+    """Raise ValueError for values of which vLLM could mean nothing."""
+    check_values(told, KINDS, place)
+    check_lists_of_numbers(told, "synthetic_acceptance_rates", place)
+    ranges = told.get(BY_BATCH)
+    if ranges is None:
+        return
+    if not isinstance(ranges, list):
+        raise ValueError(f"{place}: {BY_BATCH} must be a list of [first batch, last batch, drafts], got {ranges!r:.60}")
+    for i, entry in enumerate(ranges):
+        name = f"{BY_BATCH}[{i}]"
+        if not isinstance(entry, list) or len(entry) != 3 or None in entry:
+            raise ValueError(f"{place}: {name} must be [first batch, last batch, drafts], got {entry!r:.60}")
+        for value, low in zip(entry, (1, 1, 0), strict=True):
+            whole({name: value}, name, low, place, low)
 
 
 def _fly(told: Content, drafts: int, place: str) -> Field:
@@ -88,21 +140,28 @@ def _fly(told: Content, drafts: int, place: str) -> Field:
         return Field("fly_entropy_threshold", threshold, "note", reason)
     if drafts == 1:
         return Field("num_speculative_tokens", drafts, "note", "FLy needs two drafts or more: vLLM refuses this")
-    window = whole(told, "fly_window_size", 1, place, 1)
+    window = _window(told, drafts, place)
     if 0 < drafts <= window:
         return Field("fly_window_size", window, "note", "no window fits into a block: vLLM refuses this")
-    return Field("rejection_sample_method", "fly", "lossy", FLY)
+    # The window must lie inside the block, so that its last drafts are never kept so.
+    note = f"; of a block of {drafts} drafts the first {drafts - window} can be kept so" if drafts else ""
+    return Field("rejection_sample_method", "fly", "lossy", FLY + note)
+
+
+def _window(told: Content, drafts: int, place: str) -> int:
+    """Return FLy's window, by default the largest up to 6 that fits into a block."""
+    return whole(told, "fly_window_size", min(6, drafts - 1), place, 1)
 
 
 def _fly_law(told: Content, drafts: int, place: str) -> Law:
     """FLy's parameters, with vLLM's defaults."""
     params: dict[str, Any] = {
-        "fly_window_size": whole(told, "fly_window_size", min(6, drafts - 1), place, 1),
+        "fly_window_size": _window(told, drafts, place),
         "fly_entropy_threshold": number(told, "fly_entropy_threshold", 0.3, place),
         "fly_entropy_top_k": whole(told, "fly_entropy_top_k", 3, place, 1),
     }
     is_sampled = told.get("draft_sample_method") == "probabilistic"
-    return Law("fly", params, "sampled" if is_sampled else "greedy", "sampling", drafts)
+    return Law("fly", params, "sampled" if is_sampled else "greedy", "sampling")
 
 
 def _idle(told: Content, method: Any) -> list[Field]:
