@@ -6,10 +6,12 @@ import difflib
 import importlib
 import json
 import pkgutil
+import re
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from specsim.claims import statements
+from specsim.claims.statements._verdict import UNDER
 
 RECORD = "statements.json"
 HEAD = ("claim", "source", "what is stated", "verdict", "because")
@@ -63,13 +65,37 @@ def recorded() -> dict[str, SettledClaim]:
     return {name: SettledClaim(**fields) for name, fields in json.loads(text)["claims"].items()}
 
 
+def condition(claim: SettledClaim) -> str:
+    """Return the condition of a claim that holds under one: the first sentence of its reason.
+
+    >>> condition(recorded()["renewal_formula"])
+    'acceptances that do not depend on the text; where they do, the mean acceptance does not give the mean length.'
+    """
+    return re.split(r"(?<=\.) (?=[A-Z])", claim.because, maxsplit=1)[0]
+
+
+def in_full(name: str, claim: SettledClaim) -> list[list[str]]:
+    """Return the rows of a table of one claim: its name, source, statement, verdict, reason and numbers."""
+    table = [["claim", name], ["source", claim.source], ["stated", claim.statement], ["verdict", claim.verdict]]
+    reason = claim.because
+    if claim.verdict == UNDER:
+        table.append(["condition", condition(claim)])
+        reason = reason.removeprefix(condition(claim)).strip()
+    if reason:
+        table.append(["because", reason])
+    return [*table, *([key, value] for key, value in claim.numbers.items())]
+
+
 def rows(claims: dict[str, SettledClaim], whole: bool) -> list[list[Any]]:
-    """The table of claims, its head first; unless `whole`, without reasons, for a terminal."""
+    """The table of claims, its head first; unless `whole`, for a terminal: with conditions, without reasons."""
     table = [list(HEAD)] if whole else [["claim", "verdict", "what is stated"]]
     for name, claim in claims.items():
         source = claim.source.replace(", ", "\n")
         if not whole:
-            table.append([f"{name}\n{source}", claim.verdict, claim.statement])
+            stated = claim.statement
+            if claim.verdict == UNDER:
+                stated += f"\nCondition: {condition(claim)}"
+            table.append([f"{name}\n{source}", claim.verdict, stated])
             continue
         numbers = "; ".join(f"{key}: {value}" for key, value in claim.numbers.items())
         because = f"{claim.because} ({numbers})" if numbers else claim.because

@@ -34,9 +34,11 @@ class Claims(NamedTuple):
 def claims(options: Claims) -> None:
     """Print published claims with their verdicts: holds, refuted, holds under a condition, or not decidable here.
 
-    With --run status 1 if what is computed is not what the record says; `--run all --json` prints the record anew.
+    With --run the last line says whether the record agrees, and the status is 1 if it does not; `--run all --json`
+    prints the record anew.
     """
     from specsim.claims import settled
+    from specsim.commands.plan.sentence import counted
     from specsim.report.forms import table
 
     # The recorded verdicts, or those of the claims that are computed again.
@@ -46,6 +48,7 @@ def claims(options: Claims) -> None:
     if options.run:
         chosen = settled.names() if options.run == "all" else [options.run]
         verdicts = {name: settled.settle(name) for name in chosen}
+    changed = [name for name, claim in verdicts.items() if recorded.get(name) != claim]
     # JSON, a table of claims, or one claim in full.
     if form == "json":
         typer.echo(
@@ -54,18 +57,10 @@ def claims(options: Claims) -> None:
     elif form != "text" or options.run in ("", "all"):
         typer.echo(table(settled.rows(verdicts, form != "text"), form))
     else:
-        claim = verdicts[options.run]
-        about = [
-            ["claim", options.run],
-            ["source", claim.source],
-            ["stated", claim.statement],
-            ["verdict", claim.verdict],
-        ]
-        typer.echo(
-            table([*about, ["because", claim.because], *([name, value] for name, value in claim.numbers.items())])
-        )
-    # A verdict that differs from the record is an error.
-    changed = [name for name, claim in verdicts.items() if recorded.get(name) != claim]
+        typer.echo(table(settled.in_full(options.run, verdicts[options.run])))
+    # A verdict that differs from the record is an error; text, which a person reads, says so where none does.
+    if options.run and form == "text" and not changed:
+        typer.echo(f"\ncomputed anew, and as the record says: {counted(len(verdicts), 'claim')}")
     if changed:
         typer.echo(f"not what the record says: {', '.join(changed)}", err=True)
         raise typer.Exit(1)

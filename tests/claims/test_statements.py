@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from specsim.claims import settled
 from specsim.claims.statements import _bank, _verdict
 from specsim.cli import app
+from specsim.report import text
 
 NAMES = settled.names()
 RECORD = settled.recorded()
@@ -88,13 +89,34 @@ def test_the_command_prints_every_claim() -> None:
     assert "7/9" in marked
 
 
+def test_what_holds_under_a_condition_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the table and in full, each in 80 columns; other verdicts have none."""
+    monkeypatch.setattr(text, "terminal_width", lambda: 80)
+    shown = run(app, ["claims"]).output
+    assert max(map(len, shown.splitlines())) <= 80
+    under = [claim for claim in RECORD.values() if claim.verdict == "holds under"]
+    assert shown.count("Condition: ") == len(under) > 0
+    words = " ".join(shown.split())
+    assert "Condition: acceptances that do not depend on the text;" in words
+    full = run(app, ["claims", "--run", "renewal_formula"]).output
+    assert max(map(len, full.splitlines())) <= 80
+    assert "condition" in full
+    assert "because" not in full
+    assert settled.condition(RECORD["kseq_rho"]) == "passes are meant, which fall with gamma."
+    both = dict(settled.in_full("kseq_rho", RECORD["kseq_rho"]))
+    assert f"{both['condition']} {both['because']}" == RECORD["kseq_rho"].because
+
+
 def test_one_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees = "computed anew, and as the record says: 1 claim"
     done = run(app, ["claims", "--run", "recursive_optimal"])
-    assert (done.exit_code, "7/9" in done.output) == (0, True)
+    assert (done.exit_code, "7/9" in done.output, agrees in done.output) == (0, True, True)
+    assert "computed anew" not in run(app, ["claims"]).output
     other = RECORD | {"recursive_optimal": RECORD["recursive_optimal"]._replace(verdict="holds")}
     monkeypatch.setattr(settled, "recorded", lambda: other)
     done = run(app, ["claims", "--run", "recursive_optimal"])
     assert (done.exit_code, "not what the record says" in done.output) == (1, True)
+    assert "computed anew" not in done.output
 
 
 def test_an_unknown_claim_is_one_line() -> None:
