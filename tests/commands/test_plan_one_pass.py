@@ -51,7 +51,9 @@ def test_costs_and_rows_of_two_kinds_of_drafters_are_refused(tmp_path: Path) -> 
 
 def test_rows_that_do_not_fit_are_named(tmp_path: Path) -> None:
     for others, q, words in (
-        ({"tokens": None}, np.full((6, 2, 2), 0.5), "it needs p and tokens beside it"),
+        ({"tokens": None}, np.full((6, 2, 2), 0.5), "rows.safetensors has no tensor tokens (n); q, with a law"),
+        ({"p": None}, np.full((6, 2, 2), 0.5), "rows.safetensors has no tensor p (n, V); q, with a law"),
+        ({"p": None, "tokens": None}, np.full((6, 2, 2), 0.5), "has no tensor p (n, V) and tokens (n); q"),
         ({}, np.full((5, 2, 2), 0.5), "they must be (n, V) and (n, gamma, V)"),
         ({"mask": np.ones((6, 2), dtype=bool)}, np.full((6, 2, 2), 0.5), "mask"),
         ({"lengths": np.array([4, 4])}, np.full((6, 2, 2), 0.5), "they differ"),
@@ -62,8 +64,40 @@ def test_rows_that_do_not_fit_are_named(tmp_path: Path) -> None:
         assert words in " ".join(result.output.split())
 
 
-def test_one_alpha_for_a_whole_block_is_noted() -> None:
-    note = "one ALPHA for all positions can overstate long ones"
-    with_note, without = (json.loads(plan(f"0.8 {word}").stdout)["notes"] for word in ("--one-pass", ""))
+@pytest.mark.parametrize(
+    ("given", "note"),
+    [
+        ("0.8", "one ALPHA for all positions can overstate long ones"),
+        ("--ranks 0.7,0.12,0.05", "one list of --ranks for all positions can overstate long ones"),
+    ],
+)
+def test_one_acceptance_for_a_whole_block_is_noted(given: str, note: str) -> None:
+    with_note, without = (json.loads(plan(f"{given} {word}").stdout)["notes"] for word in ("--one-pass", ""))
     assert any(note in words for words in with_note)
-    assert not any(note in words for words in without)
+    assert not any("for all positions" in words for words in without)
+
+
+@pytest.mark.parametrize(("word", "steps"), [("", "a level is drafted in one step"), ("--one-pass", "in that pass")])
+def test_a_tree_is_drafted_as_its_block_is(word: str, steps: str) -> None:
+    """One pass makes all levels; without it each takes a step."""
+    assumptions = json.loads(plan(f"--ranks 0.7,0.12,0.05 {word}").stdout)["assumptions"]
+    (of_trees,) = [words for words in assumptions if words.startswith("trees have")]
+    assert of_trees.endswith(steps)
+
+
+def test_help_has_the_shapes_and_the_drafters_of_one_pass() -> None:
+    words = " ".join(CliRunner().invoke(app, ["plan", "--help"], env={"COLUMNS": "200"}).output.split())
+    assert "With --one-pass: p (n, V), q (n, gamma, V) and tokens" in words
+    assert "(DFlash, PARD, P-EAGLE, Medusa)" in words
+
+
+@pytest.mark.parametrize(
+    ("draft", "way"),
+    [
+        *((name, "its pass over a target step, and --one-pass") for name in ("medusa", "DFlash", "pard", "p-eagle")),
+        ("hydra", "its draft step over a target step"),
+    ],
+)
+def test_a_drafter_without_a_shape_is_planned_as_it_drafts(draft: str, way: str) -> None:
+    words = f"plan 0.7 --target llama-3.1-8b --hardware h100-sxm --draft {draft}"
+    assert f"plan it by --cost-ratio, {way}" in " ".join(CliRunner().invoke(app, words.split()).output.split())

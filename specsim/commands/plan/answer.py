@@ -221,7 +221,8 @@ def _assumptions(problem: Problem, first: Prediction, trees: Sequence[Tree]) -> 
     elif first.unit == "s" and not problem.costs.is_whole_cycle:
         assumptions.insert(1, EVERYWHERE)
     if trees:
-        assumptions.append(f"trees have {problem.search.nodes} nodes at most, a level is drafted in one step")
+        steps = "all levels are drafted in that pass" if problem.latency.one_pass else "a level is drafted in one step"
+        assumptions.append(f"trees have {problem.search.nodes} nodes at most, {steps}")
     return tuple(assumptions)
 
 

@@ -109,7 +109,11 @@ Overhead = Annotated[
 ]
 OnePass = Annotated[
     bool,
-    typer.Option("--one-pass", help="One draft step makes a whole block (DFlash, PARD).", rich_help_panel=DRAFTING),
+    typer.Option(
+        "--one-pass",
+        help="One draft step makes a whole block (DFlash, PARD, P-EAGLE, Medusa).",
+        rich_help_panel=DRAFTING,
+    ),
 ]
 CacheHits = Annotated[
     str | None,

@@ -15,6 +15,9 @@ from specsim.latency import PassTimes, in_one_pass
 from specsim.lengths.acceptance_record import Acceptance
 from specsim.speed.ssd import cached_drafts
 
+# Kinds of drafters that make a block in one pass, by the kind that drafts one by one with the same model.
+IN_ONE_PASS = {"model": "parallel", "eagle3": "peagle"}
+
 
 def plan_costs(
     options: PlanOptions,
@@ -50,7 +53,8 @@ def plan_costs(
     if costs.method in LOOKED_UP and (options.one_pass or options.cache_hits is not None):
         raise ValueError("drafts that are looked up take no time: leave out --one-pass and --cache-hits")
     if options.one_pass and not costs.latency.one_pass:
-        costs = costs._replace(latency=in_one_pass(costs.latency))
+        kind = IN_ONE_PASS.get(costs.method, costs.method)
+        costs = costs._replace(latency=in_one_pass(costs.latency), method=kind)
     if options.cache_hits is not None:
         hits = read.numbers(options.cache_hits, "cache_hits", "[0, 1]")
         costs = costs._replace(latency=cached_drafts(costs.latency, acceptance, hits))

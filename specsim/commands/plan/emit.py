@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from specsim.base.unknown import unknown
 from specsim.commands.plan.engines import aisimulate, llamacpp, sglang, tensorrt_llm, vllm
-from specsim.commands.plan.engines.handover import METHODS, Handover
+from specsim.commands.plan.engines.handover import DESCRIBED, METHODS, Handover
 from specsim.lengths.acceptance_record import as_acceptance
 from specsim.speed.grid import Given
 
@@ -24,27 +24,39 @@ class Emitter(NamedTuple):
     """A function that writes a plan for an engine, and one for its notes.
 
     by_batch: whether the engine takes a length by batch. one_length: drafters for which it takes one alone.
+    in_one_pass: drafters that make a whole block in one pass there.
     """
 
     write: Callable[[Handover], str]
     notes: Callable[[Handover], list[str]] = _no_notes
     by_batch: bool = False
     one_length: tuple[str, ...] = ()
+    in_one_pass: tuple[str, ...] = ()
 
 
 EMITTERS = {
-    "vllm": Emitter(vllm.config, vllm.notes, by_batch=True),
-    "sglang": Emitter(sglang.options),
-    "tensorrt-llm": Emitter(tensorrt_llm.config, tensorrt_llm.notes, by_batch=True, one_length=tensorrt_llm.ONE_LENGTH),
-    "llamacpp": Emitter(llamacpp.options),
+    "vllm": Emitter(vllm.config, vllm.notes, by_batch=True, in_one_pass=vllm.IN_ONE_PASS),
+    "sglang": Emitter(sglang.options, in_one_pass=sglang.IN_ONE_PASS),
+    "tensorrt-llm": Emitter(
+        tensorrt_llm.config,
+        tensorrt_llm.notes,
+        by_batch=True,
+        one_length=tensorrt_llm.ONE_LENGTH,
+        in_one_pass=tensorrt_llm.IN_ONE_PASS,
+    ),
+    "llamacpp": Emitter(llamacpp.options, in_one_pass=llamacpp.IN_ONE_PASS),
     "aisimulate": Emitter(aisimulate.config, aisimulate.notes),
     "aiconfigurator": Emitter(aisimulate.nextn),
-    "vllm-synthetic": Emitter(vllm.synthetic, vllm.notes, by_batch=True),
-    "sglang-synthetic": Emitter(sglang.synthetic, sglang.synthetic_notes),
-    "tensorrt-llm-synthetic": Emitter(tensorrt_llm.synthetic, tensorrt_llm.synthetic_notes),
-    "llamacpp-synthetic": Emitter(llamacpp.synthetic),
+    "vllm-synthetic": Emitter(vllm.synthetic, vllm.notes, by_batch=True, in_one_pass=vllm.IN_ONE_PASS),
+    "sglang-synthetic": Emitter(sglang.synthetic, sglang.synthetic_notes, in_one_pass=sglang.IN_ONE_PASS),
+    "tensorrt-llm-synthetic": Emitter(
+        tensorrt_llm.synthetic, tensorrt_llm.synthetic_notes, in_one_pass=tensorrt_llm.IN_ONE_PASS
+    ),
+    "llamacpp-synthetic": Emitter(llamacpp.synthetic, in_one_pass=llamacpp.IN_ONE_PASS),
     "sglang-adaptive": Emitter(sglang.adaptive, sglang.adaptive_notes, by_batch=True),
 }
+# Engines that serve, each of which has a way to force acceptance.
+SERVING = ("vllm", "sglang", "tensorrt-llm", "llamacpp")
 # Tables that no engine reads: see `cells`.
 TABLES = ("json", "csv")
 ENGINES = (*EMITTERS, *TABLES)
@@ -55,6 +67,23 @@ BY_BATCH = tuple(name for name, emitter in EMITTERS.items() if emitter.by_batch)
 def takes_batches(engine: str, method: str) -> bool:
     """Return whether an engine takes a length by batch for a drafter."""
     return engine in BY_BATCH and method not in EMITTERS[engine].one_length
+
+
+def check_one_pass(engine: str, method: str) -> None:
+    """Raise ValueError if an engine would draft one by one where a plan has drafts of one pass."""
+    if method in EMITTERS[engine].in_one_pass:
+        return
+    # What can be done: another engine, another drafter, or another plan.
+    end = "-synthetic" if engine.endswith("-synthetic") else ""
+    able = [f"{name}{end}" for name in SERVING if method in EMITTERS[name].in_one_pass]
+    remedies = [f"--emit {' or '.join(able)}"] if able else []
+    if "dflash" in EMITTERS[engine].in_one_pass:
+        remedies.append("the config.json of a DFlash head as --draft")
+    remedies.append("a plan without --one-pass, of drafts made one by one")
+    raise ValueError(
+        f"--emit {engine}: the plan has drafts of one pass by {DESCRIBED[method]}, and {engine} has no option for "
+        f"them: nothing is emitted; give {', or '.join(remedies)}"
+    )
 
 
 def handover(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from specsim.commands.plan import cells, loops, rates
 from specsim.commands.plan.answer import EVERYWHERE, is_misfit
-from specsim.commands.plan.emit import EMITTERS, TABLES, handover, takes_batches
+from specsim.commands.plan.emit import EMITTERS, TABLES, check_one_pass, handover, takes_batches
 from specsim.commands.plan.load_options import load_of
 from specsim.commands.plan.loads import of_costs, where_it_holds
 from specsim.commands.plan.options import PlanOptions
@@ -76,6 +76,8 @@ def handoff(options: PlanOptions, problem: Problem, of_load: LoadLengths | None 
                 f"--emit {engine} is a table by batch and context; with --{load_of(options)} give --json or --csv"
             )
         return _table(engine, problem)
+    if problem.costs.latency.one_pass:
+        check_one_pass(engine, problem.costs.method)
 
     # Lengths by batch, or the length at the first batch for engines that take a single one.
     if of_load is None:
@@ -92,7 +94,7 @@ def handoff(options: PlanOptions, problem: Problem, of_load: LoadLengths | None 
 
     # A tree, for the engine that takes one.
     tree: tuple[int, ...] = ()
-    if problem.drafts.ranks and engine == "sglang":
+    if problem.drafts.ranks and _takes_tree(engine, problem):
         tree = _best_tree(problem)
 
     # The engine's own words.
@@ -104,12 +106,22 @@ def handoff(options: PlanOptions, problem: Problem, of_load: LoadLengths | None 
         kind = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
         schedule_notes[0] += f"; write the draft's {kind} in place of {draft}"
         if options.draft is None and options.comparison is None:
-            notes.append("- no --draft says what drafts: this is for a draft model; EAGLE heads and others have names")
+            notes.append(_drafter_note(problem))
 
     # The notes: the first assumption stands below the first note on the schedule, the others last.
     first_note, *other_notes = schedule_notes
     first_assumption, *other_assumptions = _assumptions(problem, load_of(options))
     return text, "\n".join([first_note, first_assumption, *other_notes, *notes, *other_assumptions])
+
+
+def _drafter_note(problem: Problem) -> str:
+    """Return a note on what is taken to draft where no option says it."""
+    if problem.costs.latency.one_pass:
+        return (
+            "- no --draft says what drafts: this is for a draft model that fills masks in one pass (PARD); DFlash and "
+            "P-EAGLE heads have other names: give their config.json as --draft"
+        )
+    return "- no --draft says what drafts: this is for a draft model; EAGLE heads and others have names"
 
 
 def loadable_draft(draft: str | None, engine: str) -> str:
@@ -260,11 +272,16 @@ def _best_tree(problem: Problem) -> tuple[int, ...]:
     return tuple(int(parent) for parent in best.tree.parents)
 
 
+def _takes_tree(engine: str, problem: Problem) -> bool:
+    """Return whether an engine drafts trees with the plan's drafter: SGLang does, but not with DFlash."""
+    return engine == "sglang" and problem.costs.method != "dflash"
+
+
 def _tree_notes(engine: str, problem: Problem) -> list[str]:
     """Return a note on how an engine uses the acceptance by rank; [] without ranks. SGLang alone takes a tree."""
     if not problem.drafts.ranks:
         return []
-    if engine == "sglang":
+    if _takes_tree(engine, problem):
         return ["- bounds of the best tree; SGLang fills them by the draft's confidence, not by this shape"]
     if engine == "sglang-adaptive":
         return [

@@ -16,6 +16,8 @@ from specsim.latency.shape import as_eagle
 # Kinds of drafters that are asked for by name, and have no shape of their own here.
 UNKNOWN = ("medusa", "hydra", "lookahead", "dflash", "pard", "peagle", "p-eagle", "dspark", "mlp_speculator", "eagle2")
 
+# Those of them that make a whole block in one pass.
+IN_ONE_PASS = ("medusa", "dflash", "pard", "peagle", "p-eagle", "dspark")
 
 # Drafters by their kind, as an error calls them.
 DESCRIBED = {
@@ -82,9 +84,12 @@ def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
         note = f"{name}: {origin}; give the head's config.json for its own"
         return Drafter(draft_shape, kind, (note,))
     if kind in UNKNOWN and not Path(name).exists():
+        way = "--cost-ratio, its draft step over a target step"
+        if kind in IN_ONE_PASS:
+            way = "--cost-ratio, its pass over a target step, and --one-pass"
         raise ValueError(
             f"--draft {name}: a drafter of this kind has no shape here (those that have: {', '.join(DRAFTERS)}; "
-            "DFlash, PARD and P-EAGLE by their config.json); plan it by --cost-ratio, its draft step over a target step"
+            f"DFlash, PARD and P-EAGLE by their config.json); plan it by {way}"
         )
 
     # A model of its own.

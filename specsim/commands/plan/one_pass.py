@@ -6,6 +6,9 @@ from specsim.commands.plan.cost_record import Costs
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.read import PlanAcceptance
 
+# Acceptance that is the same at every position of a block.
+SAME_EVERYWHERE = {"alpha": "one ALPHA", "ranks": "one list of --ranks"}
+
 
 def one_pass_notes(options: PlanOptions, costs: Costs, drafts: PlanAcceptance) -> tuple[str, ...]:
     """Return a note where one acceptance is taken for all positions of a block of one pass.
@@ -22,9 +25,11 @@ def one_pass_notes(options: PlanOptions, costs: Costs, drafts: PlanAcceptance) -
         raise ValueError(
             f"{options.rows} has a law q for each position of a block, as a drafter of one pass has: add --one-pass"
         )
-    if costs.latency.one_pass and options.alpha is not None:
+    # What is given once for all positions.
+    same = [words for name, words in SAME_EVERYWHERE.items() if getattr(options, name) is not None]
+    if costs.latency.one_pass and same:
         return (
-            "drafts of one pass do not see each other, so acceptance may fall along a block: one ALPHA for all "
+            f"drafts of one pass do not see each other, so acceptance may fall along a block: {same[0]} for all "
             "positions can overstate long ones; --hazards, or --rows with q of shape (n, gamma, V), have its law",
         )
     return ()

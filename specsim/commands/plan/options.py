@@ -108,7 +108,8 @@ class PlanOptions(NamedTuple):
     rows: Annotated[
         Path | None,
         typer.Option(
-            help="safetensors with p and q (n, V) along texts of the target; optional: tokens, lengths, mask.",
+            help="safetensors with p and q (n, V) along texts of the target; optional: tokens, lengths, mask. With "
+            "--one-pass: p (n, V), q (n, gamma, V) and tokens; optional: lengths.",
             rich_help_panel=ACCEPTANCE,
         ),
     ] = None

@@ -182,8 +182,13 @@ def read_rows(path: Path, masked_draft: bool = True) -> PlanAcceptance:
 def _one_pass_laws(tensors: dict[str, Any], path: Path) -> tuple[Any, Any, str]:
     """Return laws p (n, V) and q (n, gamma, V) in float64, and where they are from."""
     check_names(tensors, ("p", "q", "tokens", "lengths"), path.name, "tensor")
-    if not {"p", "tokens"} <= set(tensors):
-        raise ValueError(f"{path.name}: q has a law for each position of a block; it needs p and tokens beside it")
+    missing = [name for name in ("p", "tokens") if name not in tensors]
+    if missing:
+        listed = " and ".join(f"{name} ({'n, V' if name == 'p' else 'n'})" for name in missing)
+        raise ValueError(
+            f"{path.name} has no tensor {listed}; q, with a law for each position of a block, needs the target's laws "
+            "p (n, V) and the tokens (n) that it wrote"
+        )
     p = check.law(np.asarray(tensors["p"], dtype=np.float64), f"{path.name}: p")
     q = check.law(np.asarray(tensors["q"], dtype=np.float64), f"{path.name}: q")
     if p.ndim != 2 or not q.size or (len(q), q.shape[2]) != p.shape:

@@ -13,6 +13,12 @@ from specsim.lengths.acceptance_record import Acceptance
 METHODS = ("model", "eagle", "eagle3", "mtp", "ngram", "suffix", "dflash", "peagle", "parallel")
 # Drafters without a model of their own: heads that are part of the target, or text that is looked up.
 WITHOUT_MODEL = ("mtp", "ngram", "suffix")
+# Drafters as a message calls them, where a plan takes for granted that they make a block in one pass.
+DESCRIBED = {
+    **{"model": "a draft model", "parallel": "a draft model that fills masks (PARD)", "peagle": "a P-EAGLE head"},
+    **{"eagle": "an EAGLE head of the first kind", "eagle3": "an EAGLE-3 head", "dflash": "a DFlash head"},
+    "mtp": "a multi-token prediction module",
+}
 
 
 class Handover(NamedTuple):

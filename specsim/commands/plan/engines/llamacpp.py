@@ -14,6 +14,8 @@ from specsim.commands.plan.engines.handover import WITHOUT_MODEL, Handover
 
 # Drafters by its names; the options of the others are not known here.
 NAMES = {"model": "draft-simple", "eagle3": "draft-eagle3", "mtp": "draft-mtp", "dflash": "draft-dflash"}
+# Drafters that make a whole block in one pass.
+IN_ONE_PASS = ("dflash",)
 
 
 def options(plan: Handover) -> str:

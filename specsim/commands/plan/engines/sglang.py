@@ -28,6 +28,8 @@ from specsim.trees.topology import depths
 
 # Drafters by its names; the options of the others are not known here.
 NAMES = {"model": "STANDALONE", "eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "dflash": "DFLASH"}
+# Drafters that make a whole block in one pass: draft models and EAGLE heads draft one by one (sglang#23171 is open).
+IN_ONE_PASS = ("dflash",)
 # Drafters whose length it can change.
 ADAPTIVE = ("eagle", "eagle3", "mtp")
 

@@ -28,6 +28,8 @@ NAMES = {
     **{"model": "Draft_Target", "eagle3": "Eagle3", "mtp": "MTP", "ngram": "NGram", "dflash": "DFlash"},
     "parallel": "PARD",
 }
+# Drafters that make a whole block in one pass.
+IN_ONE_PASS = ("dflash", "parallel")
 # Drafters with one length for all batches: they do not run inside the target's engine.
 ONE_LENGTH = ("ngram",)
 # Drafters whose cache is kept up while nothing is drafted.
@@ -45,8 +47,13 @@ def config(plan: Handover) -> str:
 
 
 def notes(plan: Handover) -> list[str]:
-    """Return what to mind about lengths by batch, and where the file goes."""
+    """Return what to mind about drafts of one pass and lengths by batch, and where the file goes."""
     lines = ["write it to a file for trtllm-serve --config FILE"]
+    if plan.method == "parallel":
+        lines.append(
+            "PARD fills a block in one pass: the draft has to be trained for it; add mask_token_id unless its "
+            "config.json has one"
+        )
     ranges = _drafting(plan)
     if len(plan.schedule) == 1:
         return lines
