@@ -256,6 +256,7 @@ Check means_not_multiplied.
 Check entropies_add.
 Check without_grows.
 Check without_two.
+Check without_all.
 Check without_below_iid.
 Check without_optimum.
 Check without_above_iid.
@@ -310,7 +311,7 @@ Definition headlines := (
   @sampling_excess, @sampling_least, @least_bias, @cascade_dist, @cascade_row, @cascade_kept, @cascade_deferred,
   @rows_least, @token_rule_worse, @fly_output, @fly_hits, @fly_bias, @drift_sum, @drift_sum_emitted, @drift_common,
   @drift_met, @drift_sum_met, @means_not_multiplied, @entropies_add,
-  @without_grows, @without_two, @without_below_iid, @without_optimum, @without_above_iid, @runs_leaves,
+  @without_grows, @without_two, @without_all, @without_below_iid, @without_optimum, @without_above_iid, @runs_leaves,
   @weights_sum, @weights_positive, @forking_exact, @grid_uniforms, @constant_in_cells, @forking_counts,
   @forking_rational, @forked_program, @program_law, @Qc_realFieldType).
 Print Assumptions headlines.

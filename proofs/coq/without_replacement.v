@@ -258,6 +258,37 @@ rewrite /= left subr_eq0 gt_eqF // -rest /weight; congr (_ / _).
 by apply: eq_bigr => y _; rewrite mulr1.
 Qed.
 
+(* where nothing is outside, all drafts are inside *)
+Lemma inside_left_none_outside k S : inside_left k S 0 = 1.
+Proof.
+elim: k S => [//|k IH] S /=; case: ifPn => // z.
+rewrite [X in X / _](_ : _ = weight q S + 0) ?divff // addr0 /weight.
+by apply: eq_bigr => x _; rewrite IH mulr1.
+Qed.
+
+(* where something is, more drafts than there are tokens inside are not *)
+Lemma inside_left_too_many k S o : 0 < o -> (#|S| < k)%N -> inside_left k S o = 0.
+Proof.
+move=> o0; elim: k S => [//|k IH] S Sk /=.
+rewrite gt_eqF; last by apply: ltr_paddl => //; exact: weight_ge0.
+rewrite big1 ?mul0r // => x xS; rewrite IH ?mulr0 //.
+by move: Sk; rewrite (cardsD1 x) xS.
+Qed.
+
+(* part 5: with as many drafts as tokens or more, all are inside the whole set only *)
+Theorem without_all k H : (#|T| <= k)%N -> within k H = (H == setT)%:R.
+Proof.
+move=> Tk; rewrite withinE; have [->|HT] := eqVneq H setT.
+  by rewrite setCT /weight big_set0 inside_left_none_outside.
+have [y yH] : exists y, y \notin H.
+  by apply/existsP; rewrite -negb_forall; apply: contra HT => /forallP all_H; apply/eqP/setP => x; rewrite inE all_H.
+rewrite inside_left_too_many //.
+  rewrite /weight (bigD1 y) ?inE //=; apply: ltr_paddr (q0 y).
+  by apply: sumr_ge0 => x _.
+apply: leq_trans Tk; rewrite -cardsT; apply: proper_card.
+by rewrite properE subsetT; apply/subsetPn; exists y; rewrite ?inE.
+Qed.
+
 (* a part with more in it is a larger part of the whole *)
 Lemma fraction_grows (w c o : R) : 0 <= w -> 0 <= c -> 0 < o -> w / (w + o) <= (c + w) / (c + w + o).
 Proof.
