@@ -16,6 +16,8 @@ from specsim.exact.tokenizers.tokenizer import decode
 
 # Most paths of a draft that are enumerated before one target call; more would take minutes.
 MOST = 1 << 14
+# Most drafts in all that are enumerated, of every text that a call may follow; more would take minutes.
+MOST_DRAFTS = 1 << 16
 
 # Probability by outcome.
 Law = dict[Any, Any]
@@ -75,7 +77,8 @@ def across_tokenizers(
     target, draft : TokenModel
         Each a tokenizer and the law of its next token. Laws of fractions give exact fractions.
     method : str
-        How drafts become tokens of the target: one of `specsim.exact.tokenizers.methods.names()`.
+        How drafts become tokens of the target: "exact_match", "intersection", "reencoded", "string_rejection" or
+        "transferred".
     drafts : int
         Draft tokens, of the draft's tokenizer, before each target call.
     tokens : int
@@ -89,7 +92,8 @@ def across_tokenizers(
     Raises
     ------
     ValueError
-        An unknown method, a row that is no law, more paths than can be enumerated, or no mass on shared tokens.
+        An unknown method, a row that is no law, more paths or texts than can be enumerated, no mass on shared tokens,
+        or a character of one model's text that is no token of the other's tokenizer.
 
     References
     ----------
@@ -126,6 +130,8 @@ def across_tokenizers(
                 f"enumerated; take fewer {name} or a smaller tokenizer"
             )
 
+    _require_few(len(target.tokenizer.tokens), tokens, len(draft.tokenizer.tokens) ** drafts)
+
     # Each row is asked for and checked once.
     target = _remembered(target, "target")
     draft = _remembered(draft, "draft")
@@ -147,6 +153,16 @@ def across_tokenizers(
         accepted=sum(accepted * weight for (_, accepted), weight in first.items()),
         tokens_per_call=sum(len(ids) * weight for (ids, _), weight in first.items()),
     )
+
+
+def _require_few(vocab: int, tokens: int, paths: int) -> None:
+    """Raise ValueError if paths of the draft, drawn after each text of fewer than `tokens` tokens, are too many."""
+    texts = sum(vocab**length for length in range(tokens))
+    if texts * paths > MOST_DRAFTS:
+        raise ValueError(
+            f"tokens is {tokens}: calls may follow {texts:,} texts, each with {paths:,} drafts, and at most "
+            f"{MOST_DRAFTS:,} drafts are enumerated in all; take fewer tokens, fewer drafts or smaller tokenizers"
+        )
 
 
 def _remembered(model: TokenModel, name: str) -> TokenModel:

@@ -73,7 +73,7 @@ def paths(draft: TokenModel, text: str, drafts: int, ids: Sequence[int] | None =
 
     With `ids` only these draft tokens are drawn, from the draft's law restricted to them.
     """
-    context = encode(draft.tokenizer, text)
+    context = encode(draft.tokenizer, text, "target's text", "draft.tokenizer")
     proposals = [Proposal((), (), (), Fraction(1))]
     for _ in range(drafts):
         # Every path becomes one path for each token that can follow it.
@@ -107,6 +107,8 @@ def reencoded_proposals(target: Tokenizer, draft: TokenModel, text: str, drafts:
     The text is encoded by itself, as new text behind what is kept.
     """
     return [
-        proposal._replace(tokens=encode(target, decode(draft.tokenizer, proposal.path)))
+        proposal._replace(
+            tokens=encode(target, decode(draft.tokenizer, proposal.path), "draft's text", "target.tokenizer")
+        )
         for proposal in paths(draft, text, drafts)
     ]

@@ -87,8 +87,8 @@ def small_tokenizer(tokens: Sequence[str], merges: Sequence[tuple[str, str]] | N
     return Tokenizer(words, tuple(pairs))
 
 
-def encode(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
-    """Return the ids of a text; ValueError for a character that is no token.
+def encode(tokenizer: Tokenizer, text: str, name: str = "text", reader: str = "the tokenizer") -> tuple[int, ...]:
+    """Return the ids of a text; ValueError for a character that is no token, with the names of both.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def encode(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
     for place, character in enumerate(text):
         if character not in places:
             known = check.shown(tokenizer.tokens)
-            raise ValueError(f"text[{place}] is {character!r}, which is no token; add it to the tokenizer {known}")
+            raise ValueError(f"{name}[{place}] is {character!r}, which is no token of {reader}; add it to {known}")
     words = _longest(tokenizer, text) if tokenizer.merges is None else _merged(tokenizer.merges, text)
     return tuple(places[word] for word in words)
 

@@ -242,14 +242,6 @@ def test_a_token_that_covers_two_has_the_law_of_the_first_beside_it() -> None:
     assert method.draft_row(both, 0, proposals, PAIR[0], PAIR[1]) == (F(1, 2), F(1, 2), F(3, 8))
 
 
-def test_as_many_sequences_as_the_limit_are_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specsim.exact.tokenizers.law, "MOST", 4)
-    draft = fixed(PAIR[1], 1, 1)
-    assert specsim.across_tokenizers(draft, draft, drafts=2, tokens=2).lossless
-    with pytest.raises(ValueError, match="at most 4 are"):
-        specsim.across_tokenizers(draft, draft, drafts=3)
-
-
 def test_a_draft_without_shared_tokens_is_refused() -> None:
     target = fixed(small_tokenizer(["a", "b"]), 1, 1)
     draft = fixed(small_tokenizer(["a", "b", "ab"]), 0, 0, 1)
