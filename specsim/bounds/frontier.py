@@ -119,7 +119,8 @@ def lossy_optimum(p: Array, q: Array, *, limit: Array, divergence: str = "kl") -
     Parameters
     ----------
     p, q : array_like, shape (..., V)
-        Target and draft laws; leading axes broadcast. Fractions are taken with "tv" only.
+        Target and draft laws; leading axes broadcast. Fractions are taken with "tv" only: in the other divergences the
+        optimum of rational laws is irrational in general, a square root in "chi2".
     limit : array_like, shape (...)
         Largest distance of the output from the target, at least 0.
     divergence : str
@@ -134,7 +135,7 @@ def lossy_optimum(p: Array, q: Array, *, limit: Array, divergence: str = "kl") -
     Raises
     ------
     ValueError
-        A row is not a law, the limit is negative, the divergence is unknown, or it has logarithms and p is exact.
+        A row is not a law, the limit is negative, the divergence is unknown, or it is not "tv" and p is exact.
 
     References
     ----------
@@ -154,7 +155,10 @@ def lossy_optimum(p: Array, q: Array, *, limit: Array, divergence: str = "kl") -
     if divergence not in tuple(DIVERGENCES):
         raise ValueError(f"divergence is {divergence!r}; known divergences: {', '.join(DIVERGENCES)}")
     if is_exact(p) and divergence != "tv":
-        raise ValueError(f"divergence={divergence!r} has no exact optimum on Fractions; give floats, or 'tv'")
+        raise ValueError(
+            f"divergence={divergence!r} has no exact optimum on Fractions, since it is irrational in general; give "
+            "floats, or 'tv'"
+        )
     allowed = check.real_values(limit, "limit", 0, np.inf)
     check.leading("p, q and limit", p.shape[:-1], allowed.shape)
     rows = _rows(p, q)
@@ -243,7 +247,8 @@ def _root(rows: _Rows, allowed: Array, most: Array, divergence: str) -> Array:
         tangent = low - (at_low - allowed) / slope
         chord = low + (high - low) * ((at_low - allowed) / (at_low - at_high))
         for guess in (tangent, chord if i % 2 else middle):
-            guess = np.where((guess > low) & (guess < high), guess, middle)
+            # The first guess may have overtaken the second; the middle of what is left is always inside.
+            guess = np.where((guess > low) & (guess < high), guess, (low + high) / 2)
             is_left = distance(guess)[0] > allowed
             low, high = np.where(is_left, guess, low), np.where(is_left, high, guess)
         if np.all((high - low <= np.spacing(1.0)) | (start <= allowed)):

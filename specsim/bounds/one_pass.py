@@ -24,7 +24,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.results import result
-from specsim.exact.one_pass import checked_target, reached
+from specsim.exact.one_pass import checked_prefix, checked_target, reached
 from specsim.types import Array, Model
 
 # Most products of candidate laws that are tried, times the texts that each is valued on.
@@ -33,13 +33,13 @@ MAX_WORK = 2**20
 ROUNDING = 1e-12
 
 
-@result("tau")
+@result("tau", "rows")
 class OnePassCeiling(NamedTuple):
     """The most tokens per target call of any drafter of one pass under tokenwise verification, and what attains it.
 
     tau: the maximum. rows (gamma, V): marginals that attain it. any_rule: what no drafter of one pass exceeds, whatever
     lossless rule verifies it. places (gamma,): the most that a law can keep at each place if all drafts before it are
-    kept and drawn from the target.
+    kept and drawn from the target. A printed ceiling shows the shape of `rows`; its entries stand in the field.
 
     Examples
     --------
@@ -54,12 +54,13 @@ class OnePassCeiling(NamedTuple):
     places: Array
 
 
-@result("tau")
+@result("tau", "rows")
 class OnePassBound(NamedTuple):
     """Return what no drafter of one pass exceeds at a context of which continuations were sampled.
 
     tau: under tokenwise verification. any_rule: under any lossless rule. places (gamma,): the most that a law can keep
-    at each place, if all drafts before it are kept. rows (gamma, V): the laws that keep that at their own place.
+    at each place, if all drafts before it are kept. rows (gamma, V): the laws that keep that at their own place, of
+    which a printed bound shows the shape.
 
     Examples
     --------
@@ -101,7 +102,8 @@ def one_pass_ceiling(target: Model, *, gamma: int, prefix: tuple[int, ...] = ())
     Raises
     ------
     ValueError
-        gamma is below 1, a law is none, or there are too many candidates or texts to enumerate (says how many).
+        gamma is below 1, the target has no law after the prefix, a law is none, or there are too many candidates or
+        texts to enumerate (says how many).
 
     References
     ----------
@@ -117,7 +119,7 @@ def one_pass_ceiling(target: Model, *, gamma: int, prefix: tuple[int, ...] = ())
     8/3 1 0
     """
     gamma = check.integer(gamma, "gamma", 1, limits.MAX_SUMMED)
-    levels = levels_of(target, gamma, check.text(prefix, "prefix"))
+    levels = levels_of(target, gamma, checked_prefix(target, prefix))
     best_rows = [best_law(level.rows, level.masses) for level in levels]
     places = np.array([kept(level.rows, level.masses, q) for level, q in zip(levels, best_rows, strict=True)])
     tau, rows = _search(levels)

@@ -23,6 +23,7 @@ from specsim.base import check, limits
 from specsim.base.results import result
 from specsim.base.unknown import unknown
 from specsim.bounds.one_pass import Level, best_law, levels_of
+from specsim.exact.one_pass import checked_prefix
 from specsim.types import Array, Model
 
 # Most boxes that are halved: some seconds in floats, minutes in Fractions.
@@ -30,11 +31,12 @@ MAX_BOXES = 2**14
 RULES = ("tokenwise", "block", "any")
 
 
-@result("low", "high")
+@result("low", "high", "rows")
 class OnePassEnclosure(NamedTuple):
     """The most tokens per target call of any drafter of one pass under a rule, between two numbers.
 
-    low: attained by the marginals `rows` (gamma, V). high: what no drafter of one pass exceeds.
+    low: attained by the marginals `rows` (gamma, V). high: what no drafter of one pass exceeds. A printed enclosure
+    shows the shape of `rows`; its entries stand in the field.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def one_pass_enclosure(
     if rule not in RULES:
         raise unknown("rule", rule, RULES)
     check.scalar(within, "within", "(0, inf)")
-    levels = levels_of(target, gamma, check.text(prefix, "prefix"))
+    levels = levels_of(target, gamma, checked_prefix(target, prefix))
     is_exact = levels[0].rows.dtype == object
     width = Fraction(within) if is_exact else float(within)
 
@@ -121,18 +123,19 @@ def one_pass_enclosure(
     queue = [(-_kept(levels, list(whole.high), rule)[0], next(number), whole)]
 
     # Halve the box of the largest bound. A box whose bound is no more than `within` above the best is done.
-    high = best[0]
+    high, halved = best[0], 0
     while queue:
-        bound, count, box = heapq.heappop(queue)
+        bound, _, box = heapq.heappop(queue)
         if -bound <= best[0] + width:
             high = max(high, -bound)
             break
-        if count > 2 * MAX_BOXES:
+        if halved == MAX_BOXES:
             raise ValueError(
                 f"after {MAX_BOXES} boxes the largest tau lies between {float(1 + best[0]):.6g} and "
                 f"{float(1 - bound):.6g}, and within is {float(within):g}; give a larger one, or a smaller "
                 "vocabulary or gamma"
             )
+        halved += 1
         for half in _halves(box):
             best = max(best, _kept(levels, _middle(half), rule), key=lambda found: found[0])
             queue_entry = (-_kept(levels, list(half.high), rule)[0], next(number), half)

@@ -78,7 +78,7 @@ def one_pass_draft(target: Model, *, gamma: int, order: int = 0, prefix: Text = 
     """
     gamma = check.integer(gamma, "gamma", 1, limits.MAX_SUMMED)
     order = check.integer(order, "order", 0, gamma - 1)
-    prefix = check.text(prefix, "prefix")
+    prefix = checked_prefix(target, prefix)
     laws = _laws_given_ends(checked_target(target), gamma, order, prefix)
 
     def draft(text: Text) -> Array:
@@ -210,6 +210,19 @@ def reached(target: Model, gamma: int, prefix: Text = ()) -> list[dict[Text, Any
                 )
         levels.append(longer)
     return levels
+
+
+def checked_prefix(target: Model, prefix: Text) -> Text:
+    """Return the prefix as a tuple; ValueError if the target cannot be asked after it."""
+    text, model = check.text(prefix, "prefix"), check.model(target, "target")
+    try:
+        model(text)
+    except (IndexError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"prefix is {check.shown(text)}, after which target has no law ({type(error).__name__}: {error}); give a "
+            "text of its tokens"
+        ) from error
+    return text
 
 
 def checked_target(target: Model) -> Callable[[Text], Array]:

@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 
 from specsim import lossy_optimum, nearest_output
 from specsim.base.arrays import overlap
+from specsim.bounds import frontier
 from specsim.laws.divergences import DIVERGENCES, RATIONAL, divergence_of
 from specsim.testing.strategies import law_pairs, rational_laws
 
@@ -215,7 +216,27 @@ def test_batches_of_other_shapes_are_named() -> None:
         nearest_output(rows, rows, acceptance=[0.1, 0.2, 0.3])
 
 
-def test_fractions_have_no_exact_logarithm() -> None:
-    p = np.array([Fraction(1, 2)] * 2)
-    with pytest.raises(ValueError, match="no exact optimum on Fractions"):
-        lossy_optimum(p, p, limit=Fraction(1, 10))
+@pytest.mark.parametrize("divergence", CONVEX)
+def test_fractions_have_no_exact_optimum_but_in_total_variation(divergence: str) -> None:
+    """For a fair coin and a sure draft, chi2 of 1/10 is spent at an acceptance of 1/2 + sqrt(1/40)."""
+    p, q = np.array([Fraction(1, 2)] * 2), np.array([Fraction(1), Fraction(0)])
+    with pytest.raises(ValueError, match="no exact optimum on Fractions, since it is irrational in general; give fl"):
+        lossy_optimum(p, q, limit=Fraction(1, 10), divergence=divergence)
+    found = lossy_optimum(p.astype(float), q.astype(float), limit=0.1, divergence="chi2")
+    assert found.acceptance == pytest.approx(0.5 + (1 / 40) ** 0.5)
+
+
+@pytest.mark.parametrize("divergence", CONVEX)
+def test_no_end_of_the_bracket_moves_back(divergence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tangent may overtake the middle that was to be tried next."""
+    tried: list[float] = []
+    interval = frontier._interval
+    monkeypatch.setattr(frontier, "_interval", lambda rows, at: tried.append(float(at)) or interval(rows, at))
+    for p, q, limit in instances(40, 47):
+        tried.clear()
+        lossy_optimum(p, q, limit=limit, divergence=divergence)
+        # One call at the start, four in each step (both ends, then two guesses), one at the end.
+        assert len(tried) % 4 == 2
+        for i in range(1, len(tried) - 1, 4):
+            low, high = tried[i : i + 2]
+            assert not [at for at in tried[:i] if low < at < high]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim import expected_tokens, one_pass_ceiling, one_pass_enclosure, product_draft
+from specsim import expected_tokens, markov, one_pass_ceiling, one_pass_draft, one_pass_enclosure, product_draft
 from specsim.bounds import one_pass_enclosure as module
 from specsim.bounds.one_pass import levels_of
 from specsim.exact import chain
@@ -149,6 +149,36 @@ def test_one_draft_keeps_everything_and_a_prefix_is_read() -> None:
         for t, prefix in ((table.__getitem__, (2,)), (after.__getitem__, ()))
     )
     assert (whole.low, whole.high) == (alone.low, alone.high)
+
+
+def test_as_many_boxes_are_halved_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    halved = []
+    halves = module._halves
+    monkeypatch.setattr(module, "MAX_BOXES", 64)
+    monkeypatch.setattr(module, "_halves", lambda box: halved.append(box) or halves(box))
+    for seed in range(3):
+        halved.clear()
+        with pytest.raises(ValueError, match=r"^after 64 boxes "):
+            one_pass_enclosure(floats(rational_table(np.random.default_rng(seed), 3, 3)), gamma=3, within=1e-6)
+        assert len(halved) == 64
+
+
+def test_a_printed_ceiling_says_that_it_has_rows() -> None:
+    target = floats(rational_table(np.random.default_rng(6), 3, 2))
+    for found in (one_pass_ceiling(target, gamma=2), one_pass_enclosure(target, gamma=2, within=0.5)):
+        assert "rows=array of shape (2, 3)" in repr(found)
+
+
+def test_a_prefix_that_is_no_text_of_the_target_is_named() -> None:
+    chain, table = markov([[0.5, 0.5], [1.0, 0.0]]), {(): np.array([0.5, 0.5])}
+    for function in (one_pass_ceiling, one_pass_enclosure, one_pass_draft):
+        for prefix in ((5,), (0, -1)):
+            place, token = len(prefix) - 1, prefix[-1]
+            words = rf"\(ValueError: text\[{place}\] is {token}; the tokens of this model are 0..1\)"
+            with pytest.raises(ValueError, match=rf"^prefix is .*, after which target has no law {words}"):
+                function(chain, gamma=2, prefix=prefix)
+        with pytest.raises(ValueError, match=r"^prefix is \(1,\), after which target has no law \(KeyError: \(1,\)\)"):
+            function(table.__getitem__, gamma=2, prefix=(1,))
 
 
 def test_bad_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,9 +27,12 @@ class Automaton(NamedTuple):
     start: int
 
     def __call__(self, text: Sequence[int]) -> Array:
-        """Return the law of the token after a text."""
-        state = self.start
-        for token in text:
+        """Return the law of the token after a text; ValueError for what is no token."""
+        state, vocab = self.start, self.rows.shape[-1]
+        for place, token in enumerate(text):
+            # A negative index would silently count from the end.
+            if not 0 <= token < vocab:
+                raise ValueError(f"text[{place}] is {token}; the tokens of this model are 0..{vocab - 1}")
             state = self.step[state, token]
         return self.rows[state]
 
