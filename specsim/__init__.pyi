@@ -13,7 +13,7 @@ from specsim.bounds.vocabulary import SharedTokens, shared_tokens, translated_dr
 from specsim.claims.check import Claim, check_claim
 from specsim.continuous import gaussian_overlap, gaussian_step
 from specsim.exact.chain import expected_tokens
-from specsim.exact.drift import drift_bounds, text_drift
+from specsim.exact.drift import DriftBounds, TextDrift, drift_bounds, text_drift
 from specsim.exact.guarantee import guarantee
 from specsim.exact.masked_acceptance import masked_acceptance
 from specsim.exact.one_pass import one_pass_draft, one_pass_tokens, product_draft
@@ -56,7 +56,7 @@ from specsim.lengths.request_comparison import RecordComparison, compare_records
 from specsim.lengths.request_estimates import RequestEstimates, request_estimates
 from specsim.lengths.request_mixture import RequestMixture, request_mixture
 from specsim.lengths.request_record import AcceptanceRecord, RequestAcceptance, request_of_blocks
-from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
+from specsim.lengths.requests import BatchTokens, InterToken, RequestLaw, batch_tokens, inter_token_law, request_law
 from specsim.lengths.shorter import shorter_tau
 from specsim.lengths.tau_curve import concave_curve, curve_faults
 from specsim.logs.measures import LogAcceptance, log_acceptance
@@ -82,7 +82,7 @@ from specsim.speed.boundary import context_boundary
 from specsim.speed.diagnosis import Diagnosis, diagnose
 from specsim.speed.grid import batch_schedule, sweep
 from specsim.speed.load.choices import serve_by_choice
-from specsim.speed.load.closed import request_times, stable_rate
+from specsim.speed.load.closed import RequestTimes, request_times, stable_rate
 from specsim.speed.load.events import simulate_requests
 from specsim.speed.load.rates import harmful_rate, largest_rate
 from specsim.speed.load.service import Service, service_costs
@@ -91,7 +91,7 @@ from specsim.speed.methods import Speed, draft_then_verify, early_exit, multi_to
 from specsim.speed.parallel import dsi, pearl
 from specsim.speed.plan import break_even_alpha, plan
 from specsim.speed.prediction import Prediction, predict
-from specsim.speed.ratio import operations_factor, optimal_gamma, relative_costs, speedup
+from specsim.speed.ratio import RelativeCosts, operations_factor, optimal_gamma, relative_costs, speedup
 from specsim.speed.replanning import Replanner, replanner
 from specsim.speed.shapes import FastestShapes, fastest_shapes
 from specsim.speed.ssd import cache_hits, cached_drafts, ssd
@@ -120,6 +120,7 @@ __all__ = [
     "AcrossTokenizers",
     "Automaton",
     "BatchBudget",
+    "BatchTokens",
     "BlockChain",
     "BudgetLoss",
     "Calibration",
@@ -129,10 +130,12 @@ __all__ = [
     "Diagnosis",
     "DraftBudget",
     "Draws",
+    "DriftBounds",
     "EngineLog",
     "FastestShapes",
     "HazardCurves",
     "HazardEstimate",
+    "InterToken",
     "LatencyModel",
     "Law",
     "LogAcceptance",
@@ -144,14 +147,18 @@ __all__ = [
     "PassTimes",
     "Prediction",
     "RecordComparison",
+    "RelativeCosts",
     "Replanner",
     "RequestAcceptance",
     "RequestEstimates",
+    "RequestLaw",
     "RequestMixture",
+    "RequestTimes",
     "Service",
     "SharedTokens",
     "Speed",
     "Stopping",
+    "TextDrift",
     "TokenModel",
     "TokenTree",
     "Tokenizer",

@@ -100,7 +100,8 @@ def no_such_rule(name: object, families: Sequence[str]) -> ValueError:
             return ValueError(f"rule {name!r} is a {family} rule, not {wanted}; {functions} take it")
         if family in APART and name in names_in(APART[family]):
             takes = "block_chain and simulate take" if family == "chain" else "expected_kept takes"
-            return ValueError(f"rule {name!r} changes the target; {takes} its module, {APART[family]}.{name}")
+            what = "changes the target" if family in families else f"is a lossy {family} rule, not {wanted}"
+            return ValueError(f"rule {name!r} {what}; {takes} its module, {APART[family]}.{name}")
     return unknown_of_kinds(called(families[0]), name, {called(f, many=True): names(f) for f in families})
 
 
@@ -285,9 +286,8 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: st
 
         raise TypeError(f"{argument} must be a mapping from names to values, got {shown(params)}")
     known, what = parameters(rule), f"{called(family_of(rule))} {name_of(rule)!r}"
-    for name in params:
-        if name not in known:
-            raise ValueError(f"{what} has no parameter {name!r}; known: {', '.join(known) or 'none'}")
+    for name in (name for name in params if name not in known):
+        raise ValueError(f"{what} has no parameter {name!r}; known: {', '.join(known) or 'none'}")
     if not params:
         return rule
     # Bind them in a copy of the module; an objective has two functions that take them.

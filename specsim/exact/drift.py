@@ -27,7 +27,13 @@ class TextDrift(NamedTuple):
 
     ``tv`` and ``kl`` are exact: the total variation of the texts' laws, and KL(emitted || target) in nats. ``by_sum``
     adds the mean total variations of single tokens along the target's texts, ``by_worst`` is 1 - prod (1 - e) with e
-    the largest at a place, and ``by_kl`` is sqrt(kl / 2). No bound is below ``tv``.
+    the largest at a place, and ``by_kl`` is sqrt(kl / 2). No bound is below ``tv`` or above 1.
+
+    Examples
+    --------
+    >>> drift = text_drift(lambda text: [0.5, 0.5], lambda text: [0.5, 0.5], rule="greedy", length=3)
+    >>> drift.tv.tolist(), drift.by_sum.tolist()
+    ([0.5, 0.75, 0.875], [0.5, 1.0, 1.0])
     """
 
     tv: Array
@@ -39,7 +45,13 @@ class TextDrift(NamedTuple):
 
 @result("by_sum", "by_kl")
 class DriftBounds(NamedTuple):
-    """Bounds on the total variation of texts of 1..n tokens, shape (n,), from rows along the target's texts."""
+    """Bounds on the total variation of texts of 1..n tokens, shape (n,), from rows along the target's texts.
+
+    Examples
+    --------
+    >>> drift_bounds([[0.25, 0.5], [0.25, 0.0]]).by_sum.tolist()
+    [0.25, 0.5]
+    """
 
     by_sum: Array
     by_kl: Array
@@ -53,8 +65,9 @@ def text_drift(
     .. math:: \mathrm{TV}_n \le \sum_t \mathbb E_{\text{target}}[e_t], \qquad
         \mathrm{TV}_n \le 1 - \prod_t (1 - \max e_t), \qquad \mathrm{TV}_n \le \sqrt{\mathrm{KL}_n / 2}
 
-    Every text is enumerated. Fractions stay exact, but for KL. Tokens that the target emits itself, after a block that
-    was kept whole, have no error and are not counted here.
+    Every text is enumerated. Fractions stay exact, but for KL, which is KL(emitted || target): `drift_bounds` takes
+    the other direction, since its rows lie along the target's texts. Tokens that the target emits itself, after a
+    block that was kept whole, have no error and are not counted here.
 
     Parameters
     ----------
@@ -70,12 +83,13 @@ def text_drift(
     Returns
     -------
     TextDrift
-        tv, kl and the bounds by_sum, by_worst and by_kl for texts of 1 to n tokens, shape (n,).
+        tv, kl = KL(emitted || target), and the bounds by_sum, by_worst and by_kl, each at most 1, for texts of 1 to n
+        tokens, shape (n,).
 
     Raises
     ------
     ValueError
-        A row is not a law, the rule is unknown, or there are too many texts.
+        A row is not a law, the rule is unknown or no step rule, or there are too many texts.
 
     References
     ----------
@@ -112,9 +126,12 @@ def text_drift(
             for i, weights in enumerate((asked, emitted))
         )
         tv.append(sum(abs(asked[text] - emitted[text]) for text in asked) / 2)
+    # A total variation is at most 1, so that a bound above says no more than 1.
+    by_sum = np.minimum(np.cumsum(means), 1)
     by_worst = 1 - np.cumprod([1 - error for error in worst])
     total_kl = np.cumsum(kl)
-    return TextDrift(np.array(tv), total_kl, np.cumsum(means), by_worst, np.sqrt(total_kl / 2))
+    by_kl = np.minimum(np.sqrt(total_kl / 2), 1)
+    return TextDrift(np.array(tv), total_kl, by_sum, by_worst, by_kl)
 
 
 def _expected_kl(emitted: Mapping[tuple[int, ...], Any], laws: Mapping[tuple[int, ...], tuple[Array, Array]]) -> float:
@@ -133,15 +150,17 @@ def drift_bounds(errors: Array, *, divergences: Array | None = None) -> DriftBou
     .. math:: \mathrm{TV}_n \le \sum_t \bar e_t, \qquad
         \mathrm{TV}_n \le \min\left(\sqrt{K_n / 2}, \sqrt{1 - e^{-K_n}}\right), \quad K_n = \sum_t \bar d_t
 
-    The means over texts drawn from the target estimate the two sums without bias. 1 - prod (1 - e) is no bound for
-    mean errors: see T45.
+    The means over texts drawn from the target estimate the two sums without bias. From sampled rows both bounds are
+    point estimates, without an interval, of a bound for contexts like those of the rows: the drift may exceed them by
+    what other rows would change. 1 - prod (1 - e) is no bound for mean errors: see T45.
 
     Parameters
     ----------
     errors : array_like, shape (texts, n)
         Total variation of each emitted token from the target's law, at the rows of n tokens of each text.
     divergences : array_like, shape (texts, n), optional
-        KL(target || emitted) at the same rows, in nats (`lossy_optimum` calls it "reverse_kl").
+        KL(target || emitted) at the same rows, in nats (`lossy_optimum` calls it "reverse_kl"); `text_drift` has the
+        other direction, which is a mean along emitted texts.
 
     Returns
     -------

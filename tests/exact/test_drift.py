@@ -91,7 +91,7 @@ def test_places_count_where_both_laws_come() -> None:
         target, draft = (model_of({(): first[i], (0,): near[i], (1,): far[i]}) for i in range(2))
         drift = text_drift(target, draft, rule=emits_drafts(), length=2)
         assert list(drift.by_worst) == [F(1, 2), 1 - (1 - F(1, 2)) * (1 - F(1, 4))]
-        assert drift.by_kl.tolist() == np.sqrt(drift.kl / 2).tolist()
+        assert drift.by_kl.tolist() == np.minimum(np.sqrt(drift.kl / 2), 1).tolist()
 
 
 def test_rows_of_all_texts_give_the_exact_sum() -> None:
@@ -104,6 +104,15 @@ def test_rows_of_all_texts_give_the_exact_sum() -> None:
     bounds = drift_bounds(np.array(errors, dtype=float))
     assert np.allclose(bounds.by_sum, drift.by_sum.astype(float))
     assert bounds.by_kl.tolist() == [1, 1]
+
+
+def test_no_bound_on_a_total_variation_is_above_one() -> None:
+    """The likeliest token three times over: the sum of the errors is 3/2, and the root of half of KL 1.02."""
+    target = model_of({text: [F(1, 2), F(1, 2)] for n in range(3) for text in itertools.product((0, 1), repeat=n)})
+    drift = text_drift(target, target, rule="greedy", length=3)
+    assert list(drift.tv) == [F(1, 2), F(3, 4), F(7, 8)]
+    assert list(drift.by_sum) == [F(1, 2), 1, 1]
+    assert np.sqrt(drift.kl[-1] / 2) > 1 == drift.by_kl[-1]
 
 
 def test_of_the_two_bounds_by_kl_the_lower_counts() -> None:
@@ -125,6 +134,10 @@ def test_of_the_two_bounds_by_kl_the_lower_counts() -> None:
         (
             lambda: text_drift(lambda c: [0.5, 0.5], lambda c: [0.5, 0.5], rule="greedy", length=10**12),
             "length is 1000000000000; the largest that is sensible is",
+        ),
+        (
+            lambda: text_drift(lambda c: [0.5, 0.5], lambda c: [0.5, 0.5], rule="fly", length=2),
+            "rule 'fly' is a lossy chain rule, not a step rule; block_chain and simulate take its module, specsim",
         ),
     ],
 )

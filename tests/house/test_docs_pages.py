@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import json
 import re
 import sys
+import typing
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -61,6 +63,27 @@ def test_every_public_name_is_in_the_api(package: str) -> None:
     read = [p for p in pages if p != "real" or package == "real"]
     everywhere = {id(getattr(importlib.import_module(p), name)) for p in read for name in pages[p]}
     assert [name for name in module.__all__ if id(getattr(module, name)) not in everywhere] == []
+
+
+def test_every_record_that_a_public_function_returns_is_in_the_api() -> None:
+    """A docstring that names a record names one whose fields are described."""
+    pages = documented()
+    everywhere = {
+        id(getattr(importlib.import_module(package), name))
+        for package, names in pages.items()
+        if package != "real" and not package.startswith("real.")
+        for name in names
+    }
+    functions = [value for name in specsim.__all__ if inspect.isfunction(value := getattr(specsim, name))]
+    returned = {function.__name__: typing.get_type_hints(function).get("return") for function in functions}
+    records = {
+        (name, kind.__name__): id(kind)
+        for name, answer in returned.items()
+        for kind in (answer, *typing.get_args(answer))
+        if inspect.isclass(kind) and kind.__module__.startswith("specsim")
+    }
+    assert len(records) > 60
+    assert [place for place, record in records.items() if record not in everywhere] == []
 
 
 def test_the_index_of_the_api_lists_what_its_pages_have() -> None:
