@@ -26,10 +26,8 @@ LAWS = rational_laws(3, 4)
 FORK, DEEP = [-1, -1], [-1, -1, 0, 0, 1]
 THRESHOLDS = [(F(a, 4), F(b, 4)) for a in (0, 1, 2, 3, 4) for b in (1, 2, 3, 4)]
 BOTH_ONE = (F(1), F(1))
-QUICK, LONGER = (
-    ("contract", "batches", "floats_follow_fractions", "transition_is_a_law"),
-    ("edges", "same_on_every_backend"),
-)
+QUICK = ("contract", "batches", "floats_follow_fractions", "transition_is_a_law")
+LONGER = ("edges", "same_on_every_backend")
 
 
 def tree_of(parents: list[int], tokens: list[int]) -> TokenTree:
