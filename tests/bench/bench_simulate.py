@@ -42,7 +42,7 @@ from specsim.simulation.shards import CORES
 from specsim.verify.chain import block
 from specsim.verify.tree import traversal
 
-ROUNDS, GAMMA, SEQUENCES = 5, 4, 8192
+ROUNDS, GAMMA, SEQUENCES = 3, 4, 8192
 TREE = (-1, -1, 0, 0, 1, 2)
 LARGE = 1024  # contexts, from which rows take too long
 GOAL, RATIO = 2e6, 100  # tokens per second at V = 64; times the loop
