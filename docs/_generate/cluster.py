@@ -1,4 +1,4 @@
-"""What a study on many workers costs, from the record of `tests/bench/bench_cluster.py`."""
+"""Tables of what a study on many workers costs, from the record of `tests/bench/bench_cluster.py`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ def table(record: dict[str, Any]) -> str:
                 f"{row['bytes'] / cells:,.0f}",
             ]
         )
-    said = f"{cells:,} cells of {1000 * cell:g} ms each, on a scheduler and workers that are processes of one machine:"
+    heading = (
+        f"{cells:,} cells of {1000 * cell:g} ms each, on a scheduler and workers that are processes of one machine:"
+    )
 
     # One of the workers dies.
     died = record["killed"]
     whole = next(row["seconds"] for row in record["scaling"] if row["workers"] == died["workers"])
     same = "the same file, byte for byte" if died["same_file"] else "**another file**"
-    lost = (
+    death = (
         f"With one of {died['workers']} workers killed half-way: {died['seconds']:.1f} s instead of {whole:.1f} s, "
         f"{died['rows']:,} rows, {same}."
     )
@@ -47,4 +49,4 @@ def table(record: dict[str, Any]) -> str:
     for words, seconds in record["cell"].items():
         costs.append([words, f"{1000 * seconds:.3g} ms", f"{MILLION * seconds / 3600:.2g} core-hours"])
     made = f"Measured on {record['machine']}, {record['cores']} cores: `python tests/bench/bench_cluster.py --record`."
-    return "\n\n".join([said, markdown(scaling), lost, driver, markdown(costs), made])
+    return "\n\n".join([heading, markdown(scaling), death, driver, markdown(costs), made])

@@ -10,7 +10,7 @@ from specsim.conform.configs.record import Field, number, whole
 
 
 class Kinds(NamedTuple):
-    """What the values of an engine's fields must be."""
+    """The kinds that the values of an engine's fields must have."""
 
     # Whole numbers, each with the least that it may be.
     wholes: Mapping[str, int]

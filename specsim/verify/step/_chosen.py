@@ -26,7 +26,7 @@ SHORT, HELD = 4096, 4096
 
 
 class Planned(NamedTuple):
-    """What `planned` finds: rows (..., V), then numbers (...)."""
+    """The answer of `planned`: rows (..., V), then numbers (...)."""
 
     level: Array
     share: Array

@@ -159,7 +159,7 @@ def _moved(
 
 
 def _own_way(problem: _Problem, state: _State) -> Array:
-    """How far (V,) each token would move to have its wins, if all others stayed."""
+    """Return how far (V,) each token would move to have its wins, if all others stayed."""
     share = _split(problem, state.height).share
     under, lower, upper, over = state.chances.T
 
