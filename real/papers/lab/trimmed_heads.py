@@ -1,69 +1,85 @@
-"""Heads of the most frequent tokens of a source, for a draft model of the bundled pair."""
+"""Heads of fewer tokens for EAGLE's layer of a pair's target: which tokens, what a step reads, what it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from real.decode.loop import decode_batch, keyed
-from real.draft.restricted import most_frequent, trimmed
+from real.draft import feature
+from real.draft.restricted import most_frequent
 from real.models.model import LanguageModel
+from real.models.names import SMOLLM2, TINY_PAIR
 from real.pair import Pair
+from real.papers.lab.answers import texts_of
 from real.papers.lab.contract import Lab
-from real.papers.lab.texts import TOGETHER, Texts, training_texts
-from real.papers.lab.writing import pair
-from real.train.corpus import stdlib_files, token_stream
+from real.papers.lab.pairs import ends, pair_named
+from real.studies.costs import Costs
+from real.studies.intervals import Estimate
 from specsim.types import Array
 
-SOURCES = ("target-written", "draft-written", "corpus")
-KEPT = (128, 256, 512, 1024, 1536)
-# The source of the counts and the number of tokens; ("full", V) for the whole head.
-Head = tuple[str, int]
+# EAGLE's layer of a pair's target.
+LAYER = {TINY_PAIR: "feature", SMOLLM2: "smollm2/feature"}
 
 
-def counts(lab: Lab) -> dict[str, Array]:
-    """Counts of each token in equally many tokens of every source."""
-    return sources(lab, pair(), training_texts(lab))
+def whole(lab: Lab) -> Any:
+    """Return EAGLE's layer of the pair's target with a head of all tokens."""
+    net: Any = feature.shipped(LAYER[lab.pair])
+    net.tokens = None
+    return net
 
 
-def sources(lab: Lab, both: Pair, told: Texts) -> dict[str, Array]:
-    """Counts of each token in texts of the target, of the draft after the same prompts, and the corpus.
-
-    All sources have equally many tokens.
-    """
-    lab.said("texts of the draft")
-    mine = written(both.draft, told)
-    number = told.tokens.size
-    found: list[int] = []
-    files = list(stdlib_files().items())
-    # Every eighth file, so that the files are not those of its first letters alone.
-    for name, path in [one for first in range(8) for one in files[first::8]]:
-        if len(found) < number:
-            found += token_stream(both.tokenizer, {name: path.read_text(encoding="utf-8")}).tolist()
-    streams = (told.tokens.ravel(), mine.ravel(), np.array(found[:number]))
-    return {name: np.bincount(w, minlength=both.target.vocab_size) for name, w in zip(SOURCES, streams, strict=True)}
+def counts(lab: Lab, count: int) -> Array:
+    """Return how often each token stands in so many calibration texts of the target, (V,)."""
+    rows = texts_of(lab, 1.0, "calibration", count).rows
+    return np.bincount(np.concatenate(rows), minlength=pair_named(lab.pair).target.vocab_size)
 
 
-def written(model: LanguageModel, told: Texts, seed: int = 2) -> Array:
-    """Texts of the same lengths that a model writes after the same openings."""
-    made = []
-    for i in range(0, len(told.prompts), TOGETHER):
-        prompts = told.prompts[i : i + TOGETHER]
-        keys = [keyed(seed, i + j) for j in range(len(prompts))]
-        runs = decode_batch(model, None, prompts, max_tokens=told.tokens.shape[1], gamma=0, uniforms=keys)
-        made += [run.tokens for run in runs]
-    return np.array(made)
+def trimmed(lab: Lab, token_counts: Array, size: int) -> Any:
+    """Return EAGLE's layer with a head of the most frequent tokens, the end token among them."""
+    net = whole(lab)
+    end = min(ends(lab.pair), default=None)
+    net.tokens = torch.tensor(most_frequent(token_counts, size, end), dtype=torch.int32)
+    return net
 
 
-def heads(found: Mapping[str, Array], both: Pair, sizes: Sequence[int]) -> dict[Head, list[int]]:
-    """Tokens of every head, the end token in all of them."""
-    end = both.tokenizer.eos_token_id
-    made = {(source, k): most_frequent(values, k, end) for source, values in found.items() for k in sizes}
-    vocab = both.target.vocab_size
-    return {**made, ("full", vocab): list(range(vocab))}
+def scored(net: Any, target: LanguageModel) -> int:
+    """Return how many tokens the head of a layer has."""
+    return target.vocab_size if net.tokens is None else len(net.tokens)
 
 
-def weights_read(ids: list[int], both: Pair) -> float:
-    """Bytes of weights of a draft step with this head over those of a target step."""
-    return trimmed(both.draft, ids).weight_bytes / both.target.weight_bytes
+def weights_read(net: Any, target: LanguageModel) -> float:
+    """Return the weights that a draft step reads, the layer's and its head's, over those of a target step."""
+    of_layer = sum(w.numel() for w in net.parameters())
+    share: float = (of_layer + scored(net, target) * net.hidden) / of_model(target)
+    return share
+
+
+def of_model(model: LanguageModel) -> int:
+    """Return how many weights a step of a model reads: its layers and its head."""
+    weights = model.weights
+    assert weights is not None
+    return sum(w.numel() for layer in weights.layers for w in layer if isinstance(w, Tensor)) + weights.head.numel()
+
+
+def cost(share: float, steps: int) -> float:
+    """Return the weights read in a cycle of so many draft steps over those of a plain step."""
+    return 1 + steps * share
+
+
+def draft_s(both: Pair, costs: Costs, share: float, steps: int) -> float:
+    """Return predicted seconds of draft steps: those of the pair's draft model, by the weights that are read."""
+    step_bytes = share * of_model(both.target) * both.draft.dtype.itemsize
+    return costs.phase("draft", steps) * step_bytes / both.draft.weight_bytes
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    """Return a number times a factor."""
+    return Estimate(*(factor * value for value in estimate))
+
+
+def gained(gain: Estimate, factor: float) -> Estimate:
+    """Return the gain in speed where tokens a call gain so much, and cycles are cheaper by a factor."""
+    return Estimate(*((1 + value) * factor - 1 for value in gain))

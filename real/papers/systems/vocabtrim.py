@@ -7,16 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from real.decode.loop import decode_batch, keyed
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping
 from real.draft import feature
-from real.draft.restricted import most_frequent
-from real.models.model import LanguageModel
-from real.models.names import SMOLLM2, TINY_PAIR
+from real.models.names import SMOLLM2
+from real.papers.lab import trimmed_heads as on
 from real.papers.lab.answers import prompts_of, texts_of
 from real.papers.lab.contract import Lab, Record, Verdict
 from real.papers.lab.pairs import ends, pair_named
@@ -45,17 +42,15 @@ TEST = (
     "interval above 0 at both temperatures. Speed by the recorded times of the pair is predicted and decides nothing."
 )
 PAIR = SMOLLM2
-# EAGLE's layer of a pair's target.
-LAYER = {TINY_PAIR: "feature", SMOLLM2: "smollm2/feature"}
-MODELS = (f"draft/{LAYER[PAIR]}",)
+MODELS = (f"draft/{on.LAYER[PAIR]}",)
 HEADS = FULL, TRIMMED = "full head", "trimmed head"
 
 TEMPERATURES = (0.0, 1.0)
 LENGTHS = (1, 2, 3, 4)
 # Texts to choose a length on; prompts and tokens of the loop.
 VALIDATED, PROMPTS, LENGTH = 8, 24, 64
-# The bundled layer knows all tokens: a trial trims it to one of so many.
-SHARE = 4
+# The bundled layer knows all tokens: a trial trims it to one of so many, by as many calibration texts.
+SHARE, CALIBRATED = 4, 64
 GAIN, LOOP = "memory-bound speedup gained by the trimmed head", ", in the decode loop"
 HEADLINE = f"{GAIN}, T = 0{LOOP}"
 
@@ -64,9 +59,11 @@ def run(lab: Lab) -> Record:
     """Both heads in the loop at each temperature, each with its own length of a block."""
     measured: dict[str, Estimate] = {}
     predicted: dict[str, Estimate] = {}
-    read = {head: weights_read(lab, head) for head in HEADS}
+    nets = {head: net_of(lab, head) for head in HEADS}
+    target = pair_named(lab.pair).target
+    read = {head: on.weights_read(net, target) for head, net in nets.items()}
     exact = {f"weights of a draft step over the target's, {head}": share for head, share in read.items()}
-    exact |= {f"tokens of the {head}": float(scored(lab, head)) for head in HEADS}
+    exact |= {f"tokens of the {head}": float(on.scored(net, target)) for head, net in nets.items()}
     for temperature in TEMPERATURES:
         at, costs = f", T = {temperature:g}", recorded(temperature)
 
@@ -80,32 +77,30 @@ def run(lab: Lab) -> Record:
             tokens, calls, within = (np.array(part) for part in lab.keep(f"loop of the {head}{at}", make))
             loop[head] = Tally(tokens, calls)
             measured[f"tokens a call, {head}{at}{LOOP}"] = tau(loop[head])
-            measured[f"memory-bound speedup, {head}{at}{LOOP}"] = scaled(tau(loop[head]), 1 / cost(read[head], gamma))
+            measured[f"memory-bound speedup, {head}{at}{LOOP}"] = on.scaled(
+                tau(loop[head]), 1 / on.cost(read[head], gamma)
+            )
             measured[f"share of tokens that the trimmed head knows, texts of the {head}{at}"] = ratio(within, tokens)
 
         # The trimmed head over the full one: by weights read, and by recorded times.
         both = gain(loop[TRIMMED], loop[FULL])
-        measured[f"{GAIN}{at}{LOOP}"] = gained(both, cheaper(read, gammas))
+        measured[f"{GAIN}{at}{LOOP}"] = on.gained(both, cheaper(read, gammas))
         seconds = {head: cycle_s(lab, costs, read[head], gammas[head]) for head in HEADS}
-        predicted[f"speed gained by the trimmed head{at}"] = gained(both, seconds[FULL] / seconds[TRIMMED])
+        predicted[f"speed gained by the trimmed head{at}"] = on.gained(both, seconds[FULL] / seconds[TRIMMED])
         for head in HEADS:
-            speed = scaled(tau(loop[head]), costs.cycle(0) / seconds[head])
+            speed = on.scaled(tau(loop[head]), costs.cycle(0) / seconds[head])
             predicted[f"speed over plain decoding, {head}{at}"] = speed
     return Record(exact, measured, predicted)
 
 
 def net_of(lab: Lab, head: str) -> Any:
     """Return EAGLE's layer with a head: the whole one, or the tokens that it was shipped with."""
-    net: Any = feature.shipped(LAYER[lab.pair])
-    target = pair_named(lab.pair).target
     if head == FULL:
-        net.tokens = None
-    elif net.tokens is None:
-        told = texts_of(lab, 1.0, "calibration", 64)
-        counts = np.bincount(np.concatenate(told.rows), minlength=target.vocab_size)
-        end = min(ends(lab.pair), default=None)
-        net.tokens = torch.tensor(most_frequent(counts, target.vocab_size // SHARE, end), dtype=torch.int32)
-    return net
+        return on.whole(lab)
+    net = feature.shipped(on.LAYER[lab.pair])
+    if net.tokens is not None:
+        return net
+    return on.trimmed(lab, on.counts(lab, CALIBRATED), pair_named(lab.pair).target.vocab_size // SHARE)
 
 
 def drafter_of(lab: Lab, head: str) -> Drafter:
@@ -113,42 +108,15 @@ def drafter_of(lab: Lab, head: str) -> Drafter:
     return feature.drafter(net_of(lab, head), pair_named(lab.pair).target)
 
 
-def scored(lab: Lab, head: str) -> int:
-    """Return how many tokens a head has."""
-    tokens = net_of(lab, head).tokens
-    return pair_named(lab.pair).target.vocab_size if tokens is None else len(tokens)
-
-
-def weights_read(lab: Lab, head: str) -> float:
-    """Return the weights that a draft step reads, the layer's and its head's, over those of a target step."""
-    net, target = net_of(lab, head), pair_named(lab.pair).target
-    of_layer = sum(w.numel() for w in net.parameters())
-    share: float = (of_layer + scored(lab, head) * net.hidden) / of_model(target)
-    return share
-
-
-def of_model(model: LanguageModel) -> int:
-    """Return how many weights a step of a model reads: its layers and its head."""
-    weights = model.weights
-    assert weights is not None
-    return sum(w.numel() for layer in weights.layers for w in layer if isinstance(w, Tensor)) + weights.head.numel()
-
-
-def cost(share: float, gamma: int) -> float:
-    """Return the weights read in a cycle over those of a plain step."""
-    return 1 + gamma * share
-
-
 def cheaper(read: Mapping[str, float], gammas: Mapping[str, int]) -> float:
     """Return the weights read in a cycle with the full head over those with the trimmed head."""
-    return cost(read[FULL], gammas[FULL]) / cost(read[TRIMMED], gammas[TRIMMED])
+    return on.cost(read[FULL], gammas[FULL]) / on.cost(read[TRIMMED], gammas[TRIMMED])
 
 
 def cycle_s(lab: Lab, costs: Costs, share: float, gamma: int) -> float:
     """Return predicted seconds of a cycle: drafting takes the draft model's time, by the weights that are read."""
-    both, draft_s = pair_named(lab.pair), costs.phase("draft", gamma)
-    own_bytes = share * of_model(both.target) * both.draft.dtype.itemsize
-    return costs.cycle(gamma) + draft_s * (own_bytes / both.draft.weight_bytes - 1)
+    draft_s = on.draft_s(pair_named(lab.pair), costs, share, gamma)
+    return costs.cycle(gamma) - costs.phase("draft", gamma) + draft_s
 
 
 def length(lab: Lab, head: str, temperature: float, share: float) -> int:
@@ -162,7 +130,7 @@ def length(lab: Lab, head: str, temperature: float, share: float) -> int:
         return [float(expected(told, found, gamma).blocks.sum()) for gamma in LENGTHS]
 
     calls = lab.keep(f"validation with the {head}, T = {temperature:g}", make)
-    chosen: int = best({g: 1 / (blocks * cost(share, g)) for g, blocks in zip(LENGTHS, calls, strict=True)})
+    chosen: int = best({g: 1 / (blocks * on.cost(share, g)) for g, blocks in zip(LENGTHS, calls, strict=True)})
     return chosen
 
 
@@ -183,16 +151,6 @@ def _counted(lab: Lab, head: str, temperature: float, gamma: int) -> tuple[list[
     known = set(net_of(lab, TRIMMED).tokens.tolist())
     within = [sum(token in known for token in one.tokens) for one in runs]
     return [len(one.tokens) for one in runs], [len(one.blocks) for one in runs], within
-
-
-def scaled(found: Estimate, factor: float) -> Estimate:
-    """Return a number times a factor."""
-    return Estimate(*(factor * value for value in found))
-
-
-def gained(found: Estimate, factor: float) -> Estimate:
-    """Return what is gained where tokens a call gain so much, and cycles are cheaper by a factor."""
-    return Estimate(*((1 + value) * factor - 1 for value in found))
 
 
 def verdict(record: Record) -> Verdict:

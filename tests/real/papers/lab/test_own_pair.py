@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import real.cli
 from real.models import gguf_names
 from real.papers import systems
-from real.papers.lab import answers, command, pairs, trimmed_heads, writing
+from real.papers.lab import answers, command, pairs, writing
 from real.papers.lab.contract import Lab
 
 TRIAL = Lab(share=0.01)
@@ -108,17 +107,3 @@ def test_a_text_ends_at_the_end_token(cache: Path, monkeypatch: pytest.MonkeyPat
     assert found.lengths.tolist() == [len(row) for row in expected]
     assert found.lengths[2] <= 6
     assert set(found.tokens[2, found.lengths[2] :].tolist()) == {-1}
-
-
-def test_the_corpus_gives_as_many_tokens_as_the_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every eighth file first; then those between them."""
-    files = {}
-    for i in range(9):
-        files[f"{i}.py"] = tmp_path / f"{i}.py"
-        files[f"{i}.py"].write_text(f"x{i} = y{i}; " * 20)
-    monkeypatch.setattr(trimmed_heads, "stdlib_files", lambda: files)
-    told = answers.texts_of(Lab(), 1.0, "test", 8)
-    told = told._replace(tokens=np.full((8, 48), 5))
-    monkeypatch.setattr(trimmed_heads, "written", lambda model, told: told.tokens)
-    counted = trimmed_heads.sources(TRIAL, writing.pair(), told)
-    assert {name: int(one.sum()) for name, one in counted.items()} == dict.fromkeys(trimmed_heads.SOURCES, 384)
