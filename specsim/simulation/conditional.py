@@ -134,7 +134,7 @@ def conditional_tau(
     ends = np.zeros(len(depth))
     for block in range(each):
         # Draw a tree, and sum the law (B, n+1, V) of last node and next token over the tokens.
-        u = uniforms(seed, range(sequences), block, split + 1 + run.depth)
+        u = uniforms(seed, range(sequences), range(block, block + 1), split + 1 + run.depth)[0]
         tree, q, states = drafted_tree(run, pair, node, u[:, :split])
         law = run.rule.transition(run.prepare(pair.p[states], q, tree))
         end = law.sum(axis=-1)

@@ -214,7 +214,10 @@ def simulate_setup(
         "models (SHA-256)": digest.hexdigest(),
     }
     # Run it; no other process may write the checkpoint meanwhile.
-    job = Job(ready(run, pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
+    # NumPy gets one thread: its short calls wait for the interpreter's lock, and two threads are slower than one.
+    threads = CORES if backend == "jax" else 1
+    written, keep = json.dumps(settings), bool(keep_tokens)
+    job = Job(ready(run, pair), run, each_blocks, each_tokens, burn_in, seed, keep, written, threads)
     path = None if checkpoint is None else check_writable(Path(checkpoint))
     rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
     modules = (run.rule, *([] if step is None else [discover.find("step", step)]))
@@ -244,7 +247,7 @@ def _pooled(job: Job, sequences: range, rounds: Rounds, checkpoint: Checkpoint |
     # Shards are smaller where trees read many rows at a time; look-ups read none.
     most = MOST if job.pair.residuals is not None else min(MOST, job.loop.together)
     todo = list(consecutive(missing, min(max(len(sequences) // 4, SHARD), most)))
-    with ThreadPoolExecutor(CORES) as pool:
+    with ThreadPoolExecutor(job.threads) as pool:
         for i, part in enumerate(todo):
             # The share of all shards, from the share of this one.
             def report(share: float, i: int = i, done: Trace | None = done) -> None:

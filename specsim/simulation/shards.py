@@ -1,4 +1,4 @@
-"""Shards of a simulation: sequences that run in lockstep from their first block, a part of them on each core."""
+"""Shards of a simulation: sequences that run in lockstep from their first block, a part of them in each thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 
 
 class Job(NamedTuple):
-    """A decode loop on a pair, and how long every sequence runs it; ``settings``: of the trace, as JSON text."""
+    """A decode loop on a pair, and how long every sequence runs it.
+
+    ``settings``: of the trace, as JSON text; ``threads``: the number of threads that share a shard.
+    """
 
     pair: Pair
     loop: Loop
@@ -38,10 +41,11 @@ class Job(NamedTuple):
     seed: int
     keep_tokens: bool
     settings: str
+    threads: int
 
 
 class Part(NamedTuple):
-    """Sequences in lockstep on one core, and their counts so far.
+    """Sequences in lockstep in one thread, and their counts so far.
 
     ``state``: of the texts, None before the first block; ``length`` (n,): tokens emitted; ``kept`` (n, depth+1) and
     ``starts`` (S,): as in `Trace`; ``texts``: the tokens of each call, if they are returned.
@@ -71,24 +75,27 @@ def checked_seed(seed: int) -> int:
     return check.integer(seed, "seed", 0, (1 << 64) - 1)
 
 
-def uniforms(seed: int, sequences: range, block: int, count: int) -> Array:
-    """The uniforms (len(sequences), count) of one block, keyed as `simulate` says.
+def uniforms(seed: int, sequences: range, blocks: range, count: int) -> Array:
+    """The uniforms (len(blocks), len(sequences), count) of blocks, keyed as `simulate` says.
 
     Philox makes four numbers at a time. Its counter's third word is 1, which keeps clear of `keyed_uniforms`.
     """
     words = -(-count // 4)
-    key, counter = np.array([seed, block], np.uint64), np.array([sequences.start * words, 0, 1, 0], np.uint64)
-    bits = np.random.Philox(key=key, counter=counter)
-    return np.random.Generator(bits).random((len(sequences), 4 * words))[:, :count]
+    numbers = np.empty((len(blocks), len(sequences), 4 * words))
+    counter = np.array([sequences.start * words, 0, 1, 0], np.uint64)
+    for of_block, block in zip(numbers, blocks, strict=True):
+        bits = np.random.Philox(key=np.array([seed, block], np.uint64), counter=counter)
+        np.random.Generator(bits).random(out=of_block)
+    return numbers[..., :count]
 
 
 def shard(
     job: Job, sequences: range, rounds: Rounds, report: Callable[[float], None], pool: ThreadPoolExecutor
 ) -> Trace:
-    """Run sequences from their first block on, a part of them on each core; `report` gets the share that is done."""
-    # Share the sequences out over the cores.
+    """Run sequences from their first block on, a part of them in each thread; `report` gets the share that is done."""
+    # Share the sequences out over the threads.
     clock, size = time.perf_counter(), len(sequences)
-    each = -(-size // min(CORES, max(size // SHARD, 1)))
+    each = -(-size // min(job.threads, max(size // SHARD, 1)))
     parts = [_empty_part(job, sequences[at : at + each]) for at in range(0, size, each)]
     # A block emits at least one token, so this many blocks are enough. Steps are equal, so that JAX compiles once.
     most, done = job.burn_in + (job.blocks or job.tokens or 0), 0
@@ -115,7 +122,7 @@ def _empty_part(job: Job, sequences: range) -> Part:
 
 def _advance(job: Job, rounds: Rounds, done: int, step: int, part: Part) -> Part:
     """The part after `step` more blocks of every sequence; `done` of them were run before."""
-    u = np.stack([uniforms(job.seed, part.sequences, block, job.loop.uniforms) for block in range(done, done + step)])
+    u = uniforms(job.seed, part.sequences, range(done, done + step), job.loop.uniforms)
     state, (nodes, n, tokens) = rounds(part.state, u)
     # Blocks that count: after the burn-in, and before the sequence has its blocks or its tokens.
     block = np.arange(done, done + step)[:, None]

@@ -151,7 +151,11 @@ def test_wrong_rules_are_caught(name: str) -> None:
 def test_uniforms_used_twice_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block of a text with the uniforms of its first."""
     own = shards.uniforms
-    monkeypatch.setattr(shards, "uniforms", lambda seed, sequences, block, count: own(seed, sequences, 0, count))
+
+    def uniforms_of_first(seed: int, sequences: range, blocks: range, count: int) -> Any:
+        return np.repeat(own(seed, sequences, range(1), count), len(blocks), axis=0)
+
+    monkeypatch.setattr(shards, "uniforms", uniforms_of_first)
     with pytest.raises(AssertionError, match="from the claimed law"):
         assert_law(*texts(block, gamma=1), false_alarm=1e-9)
 

@@ -54,6 +54,15 @@ def test_blocks_that_share_contexts_widen_the_interval() -> None:
     assert single.hazard_intervals().tolist() == [[0.0, 1.0]]
 
 
+@pytest.mark.parametrize(("backend", "threads"), [("numpy", 1), ("jax", 3)])
+def test_only_jax_shares_a_shard_among_threads(monkeypatch: pytest.MonkeyPatch, backend: str, threads: int) -> None:
+    seen, shard = [], run.shard
+    monkeypatch.setattr(run, "CORES", 3)
+    monkeypatch.setattr(run, "shard", lambda job, *rest: seen.append(job.threads) or shard(job, *rest))
+    simulate(P, Q, **RUN, backend=backend)
+    assert set(seen) == {threads}
+
+
 def test_coverage() -> None:
     """Of 200 intervals of level 0.9 that many hold the truth as binomial counts do, but for a chance of 1e-6."""
     inside = 0
