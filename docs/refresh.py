@@ -18,7 +18,7 @@ import real.gpu
 import specsim.cli
 import specsim.conform.museum.table
 import specsim.conform.subject
-from real.papers.lab import report
+from real.papers.lab import clauses, report, site
 from real.studies.compare.report import face
 from real.studies.records import markdown
 from specsim.claims import rows as published
@@ -92,9 +92,10 @@ def tables() -> dict[tuple[str, str], str]:
     made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
     made["load", "batches"] = _batches()
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))
-    kept = report.recorded(RESULTS / "systems")
-    made["systems", "tally"] = _module("systems").tally(kept)
-    made["systems", "systems"] = _module("systems").overview(kept)
+    records, sections = report.recorded(RESULTS / "systems"), clauses.sections()
+    made["systems", "tally"] = site.tally(records, sections)
+    made["systems", "columns"] = text.markdown(site.COLUMNS)
+    made["systems", "systems"] = site.overview(records, sections)
     made["speed", "speed"] = _module("speed").table()
     drafters = json.loads((RESULTS / "smollm2" / "drafters.json").read_text(encoding="utf-8"))
     made["smollm2", "drafters"] = _module("drafters").table(drafters)
@@ -118,7 +119,7 @@ def pages() -> dict[Path, str]:
     for (page, marker), table in tables().items():
         path = (HERE / "results" / f"{page}.md").resolve()
         found[path] = refresh(found.get(path) or path.read_text(encoding="utf-8"), marker, table)
-    for name, page_text in _module("systems").pages(report.recorded(RESULTS / "systems")).items():
+    for name, page_text in site.pages(report.recorded(RESULTS / "systems"), clauses.sections()).items():
         found[HERE / "results" / "systems" / f"{name}.md"] = page_text
     path = HERE / "api" / "conform.md"
     found[path] = refresh(path.read_text(encoding="utf-8"), "subject", specsim.conform.subject.markdown())

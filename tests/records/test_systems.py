@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from typer.testing import CliRunner
 import real.cli
 from real.draft import exit
 from real.papers import systems
-from real.papers.lab import records, report
+from real.papers.lab import clauses, records, report, scale
 from real.papers.lab.contract import Record, from_json
 from real.studies.intervals import Estimate
 
@@ -52,13 +51,6 @@ def test_committed_records_are_good() -> None:
     assert problems(RESULTS) == []
 
 
-@pytest.fixture
-def clauses(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """docs/_generate/clauses.py, which judges each statement of a paper."""
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    return importlib.import_module("_generate.clauses")
-
-
 def test_every_system_has_a_page_that_says_what_its_record_says() -> None:
     pages = {path.stem: path for path in (ROOT / "docs" / "results" / "systems").glob("*.md")}
     overview = (ROOT / "docs" / "results" / "systems.md").read_text(encoding="utf-8")
@@ -79,7 +71,7 @@ def combined(found: list[Any]) -> str:
     return "shows" if set(verdicts) == {"shows"} else "does not show"
 
 
-def test_verdicts_of_statements_give_the_systems_verdict(clauses: ModuleType) -> None:
+def test_verdicts_of_statements_give_the_systems_verdict() -> None:
     sections, kept = clauses.sections(), report.recorded(RESULTS)
     assert sorted(sections) == systems.names()
     given = {name: clauses.clauses(sections[name], from_json(held["found"])) for name, held in kept.items()}
@@ -88,7 +80,7 @@ def test_verdicts_of_statements_give_the_systems_verdict(clauses: ModuleType) ->
     }
 
 
-def test_numbers_of_a_paper_are_those_of_the_claim(clauses: ModuleType) -> None:
+def test_numbers_of_a_paper_are_those_of_the_claim() -> None:
     strange = []
     for name, section in clauses.sections().items():
         claim = set(re.findall(r"\d+(?:\.\d+)?", systems.find(name).CLAIM))
@@ -97,7 +89,7 @@ def test_numbers_of_a_paper_are_those_of_the_claim(clauses: ModuleType) -> None:
     assert strange == []
 
 
-def test_pages_of_systems_have_no_interval_that_was_typed(clauses: ModuleType) -> None:
+def test_pages_of_systems_have_no_interval_that_was_typed() -> None:
     """Intervals come from the record by the number's name; an unknown name is refused."""
     text = clauses.FILE.read_text(encoding="utf-8")
     assert re.findall(r"-?[0-9.]+ \[[-0-9., ]+\]", text) == []
@@ -126,15 +118,13 @@ def test_pages_of_systems_have_no_interval_that_was_typed(clauses: ModuleType) -
         (1.0, 1.1, ["outside"], "contradicts"),
     ],
 )
-def test_a_statement_is_judged_by_its_whole_interval(
-    clauses: ModuleType, low: float, high: float, test: list[Any], verdict: str
-) -> None:
+def test_a_statement_is_judged_by_its_whole_interval(low: float, high: float, test: list[Any], verdict: str) -> None:
     value = 1.05 if test[0] in ("inside", "outside") else (low + high) / 2
     record = Record({"limit": 1.0}, {"ratio": Estimate(value, low, high)}, {})
     assert clauses.verdict_on([["ratio", *test]], record) == verdict
 
 
-def test_a_statement_that_does_not_show_says_what_would_have_shown(clauses: ModuleType) -> None:
+def test_a_statement_that_does_not_show_says_what_would_have_shown() -> None:
     """If that is more than the paper's effect, nothing can be told."""
     record = Record({}, {"gain": Estimate(0.01, -0.02, 0.04)}, {})
     one = {"says": "Faster.", "paper": "5 %", "ours": "{gain|+%}", "tests": [["gain", ">", 0]]}
@@ -144,7 +134,7 @@ def test_a_statement_that_does_not_show_says_what_would_have_shown(clauses: Modu
         assert clauses.clauses({"clause": [one | {"effect": effect}]}, record)[0].verdict == verdict
 
 
-def test_the_temperature_of_a_statement_is_that_of_its_numbers(clauses: ModuleType) -> None:
+def test_the_temperature_of_a_statement_is_that_of_its_numbers() -> None:
     assert clauses.temperatures("{gain, T = 0|%} and {gain, T = 0.6} of {rows}, {gain, T = 0}") == "0 and 0.6"
     assert clauses.temperatures("{gain}") == "1"
 
@@ -224,10 +214,8 @@ def test_a_record_without_its_system_is_seen(folder: Path) -> None:
     assert problems(folder) == ["die: no such system"]
 
 
-def test_parameters_are_those_of_the_network(clauses: ModuleType) -> None:
+def test_parameters_are_those_of_the_network() -> None:
     """Of weights as they are, and in six bits, with a head of few tokens beside them."""
     for name in ("exit_1", "smollm2/exit_2"):
         block = exit.shipped(name).block
-        assert importlib.import_module("_generate.systems").parameters(f"draft/{name}") == sum(
-            w.numel() for w in block.parameters()
-        )
+        assert scale.parameters(f"draft/{name}") == sum(w.numel() for w in block.parameters())

@@ -34,6 +34,7 @@ EXAMPLES = (
     "specsim-real systems",
     "specsim-real systems sjd nfd --share 0.1 --out runs/systems",
     "specsim-real systems --out real/results/systems --csv",
+    "specsim-real systems --out real/results/systems --report pages",
 )
 TAXONOMY_EXAMPLES = ("specsim-real taxonomy", "specsim-real taxonomy --csv")
 Wanted = dict[str, tuple["System", dict[str, Any]]]
@@ -59,6 +60,14 @@ def systems(
         ),
     ] = "",
     force: Force = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Run nothing: write pages of the records in --out to this folder, as Markdown.",
+            show_default=False,
+        ),
+    ] = None,
     as_csv: AsCsv = False,
     as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,
@@ -68,7 +77,8 @@ def systems(
 
     A system that has a good record in the folder is not run again; what had ended before Ctrl-C is
     kept. Each record says how long its system took: those on text take minutes each, all of them
-    hours.
+    hours. With `--report` nothing is run: the pages of the site are written from the records that
+    are there, an overview of the papers' statements and a page for each system.
     """
     # Refuse bad options, and find the records that are valid.
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
@@ -79,6 +89,13 @@ def systems(
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
     positive(threads, "threads", limits.MAX_THREADS)
+    if report is not None:
+        options = {"share": share != 1, "seed": seed != 0, "threads": threads != 1, "pair": pair, "force": force}
+        refused = [name for name, is_there in options.items() if is_there] + ([] if form == "text" else [form])
+        if refused:
+            raise ValueError(f"report runs nothing and writes Markdown: leave out --{' and --'.join(refused)}")
+        _write_report(names or [], out, report)
+        return
     lab = {"share": share, "seed": seed}
     wanted, records = _opened(_pairs(names or known, pair), out, lab, threads, force=force)
 
@@ -96,6 +113,20 @@ def systems(
     if share < 1:
         aside(f"a trial on {share:g} of the texts: intervals are wider than those that the tests were written for")
     aside(f"records: {out}")
+
+
+def _write_report(names: list[str], out: Path, folder: Path) -> None:
+    """Write the pages of the records that are in `out`; all bad input is refused before the first is written."""
+    # Imported here: it loads torch.
+    from real.papers.lab import report, site
+    from specsim.base.files import check_writable, write_bytes
+
+    pages = {folder / name: text for name, text in site.files(report.recorded(out), names, out).items()}
+    for path in pages:
+        check_writable(path)
+    for path, text in pages.items():
+        write_bytes(path, text.encode())
+    typer.echo(f"report: {len(pages)} pages, from {folder / 'systems.md'} on", err=True)
 
 
 def _pairs(names: list[str], pair: str) -> dict[str, str | None]:

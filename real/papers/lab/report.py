@@ -18,6 +18,8 @@ from specsim.report.text import aligned, markdown, terminal_width
 
 # Columns where there is no terminal to ask.
 _NARROW = 80
+# What pages read of every record; older ones lack the digests of code and the scale.
+NEEDED = {"complete", "provenance", "test_hash", "weights", "seconds", "verdict", "found"}
 
 
 def shown(value: float | Estimate) -> str:
@@ -63,16 +65,23 @@ def table(records: dict[str, Held]) -> str:
 
 
 def recorded(folder: Path) -> dict[str, Held]:
-    """Name -> record of every system of the registry that has one in a folder."""
-    records = {}
-    for name in systems.names():
-        path = path_of(folder, name)
-        if path.is_file():
-            held = json.loads(path.read_text(encoding="utf-8"))
-            if held.get("schema") != SCHEMA:
-                raise ValueError(f"record {path} is none of a system")
-            records[name] = held
-    return records
+    """Name -> record of every system of the registry that has one in a folder; ValueError for another file."""
+    paths = {name: path_of(folder, name) for name in systems.names()}
+    return {name: _read(path) for name, path in paths.items() if path.is_file()}
+
+
+def _read(path: Path) -> Held:
+    """The record of a file; ValueError for a file that holds none."""
+    try:
+        held: Held = json.loads(path.read_text(encoding="utf-8"))
+        is_record = held["schema"] == SCHEMA and held.keys() >= NEEDED
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_record = False
+    if not is_record:
+        raise ValueError(
+            f"record {path} is not a whole record of a system: give another folder, or run the system anew"
+        )
+    return held
 
 
 def pages(records: dict[str, Held], names: list[str]) -> dict[str, str]:

@@ -8,13 +8,12 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import real.papers.lab
 from real.papers.lab.contract import Record
 from real.papers.lab.report import shown
 from real.studies.intervals import Estimate
 from specsim.base.unknown import unknown
 
-FILE = Path(real.papers.lab.__file__).parent / "data" / "systems.toml"
+FILE = Path(__file__).parent / "data" / "systems.toml"
 NAMED = re.compile(r"\{([^{}|]+)(?:\|([^{}]+))?\}")
 TEMPERATURE = re.compile(r"\bT = (\d+(?:\.\d+)?)")
 Outcome = Literal["shows", "does not show", "contradicts", "cannot tell", "not tested", "not recorded"]
