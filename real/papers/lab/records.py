@@ -182,8 +182,11 @@ def units(folder: Path, name: str, system: System, what: dict[str, Any]) -> Unit
     return Units(folder / f"{name}.part", digest(json.dumps(part, sort_keys=True) for part in parts))
 
 
-def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
-    """Run a system, judge its numbers, and return its record; errors have the system's name."""
+def run(name: str, system: System, lab: Lab, what: dict[str, Any], earlier: float = 0.0) -> Held:
+    """Run a system, judge its numbers, and return its record; errors have the system's name.
+
+    Its seconds are those of this sitting and of `earlier` ones, from which units were kept.
+    """
     # The numbers and the verdict.
     began = time.monotonic()
     try:
@@ -202,7 +205,7 @@ def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
         "test_hash": digest([system.TEST]),
         "weights": weights(system),
         "code": code(system),
-        "seconds": round(time.monotonic() - began, 1),
+        "seconds": round(earlier + time.monotonic() - began, 1),
         "scale": size,
         "verdict": verdict,
         "found": as_json(numbers),
@@ -248,7 +251,7 @@ def run_all(
                 named_lab = lab._replace(
                     said=partial(_show_stage, lab, name), pair=what.get("pair", lab.pair), keep=parts.keep
                 )
-                held = run(name, system, named_lab, what)
+                held = run(name, system, named_lab, what, parts.earlier)
                 write_json(path_of(folder, name), held)
                 parts.forget()
                 # In the form that the file gives back.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,21 @@ class Units:
         Their file, beside the record.
     key : str
         A digest of all that decides the values; a file of another key is not used.
+
+    Attributes
+    ----------
+    earlier : float
+        Seconds that earlier sittings of the run took, each up to its last unit that was kept.
     """
 
     def __init__(self, path: Path, key: str) -> None:
         self._path, self._key = path, key
         self._values: dict[str, Any] = {}
+        self.earlier, self._began = 0.0, time.monotonic()
         try:
             held = json.loads(path.read_text(encoding="utf-8"))
-            self._values = dict(held["units"]) if held["key"] == key else {}
+            if held["key"] == key:
+                self._values, self.earlier = dict(held["units"]), float(held["seconds"])
         # There is no file, or none that can be read.
         except (OSError, ValueError, KeyError, TypeError):
             pass
@@ -35,7 +43,8 @@ class Units:
         """Return the value of a unit, in the form that the file gives back."""
         if name not in self._values:
             self._values[name] = json.loads(json.dumps(make()))
-            write_json(self._path, {"key": self._key, "units": self._values})
+            seconds = round(self.earlier + time.monotonic() - self._began, 1)
+            write_json(self._path, {"key": self._key, "seconds": seconds, "units": self._values})
         return self._values[name]
 
     def forget(self) -> None:

@@ -6,6 +6,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import real.cli
 from real.papers import systems
 from real.papers.lab import pairs, records
 from real.papers.lab.contract import Lab, Record
+from real.studies.intervals import Estimate
 
 
 @pytest.fixture
@@ -51,6 +53,30 @@ def test_a_record_names_the_pair_that_it_was_made_on(
         assert (held["provenance"]["target"], held["scale"]) == (pairs.identity(pair), {"target": len(pair)})
     assert run("die", "--out", tmp_path).exit_code == 0
     assert json.loads((tmp_path / "die.json").read_text())["scale"] is None
+
+
+def test_seconds_are_those_of_all_sittings(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sitting that is cut off counts up to the unit that it ended last: what came after that is done anew."""
+    coin, clock, cuts = systems.find("coin"), [0.0], ["a", "b"]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+
+    def make(seconds: float) -> float:
+        clock[0] += seconds
+        return seconds
+
+    def in_units(lab: Lab) -> Record:
+        for name, seconds in (("a", 100.0), ("b", 20.0)):
+            lab.keep(name, partial(make, seconds))
+            if cuts[:1] == [name]:
+                cuts.remove(name)
+                make(3.0)
+                raise KeyboardInterrupt
+        make(3.0)
+        return Record({}, {coin.HEADLINE: Estimate(2.0, 1.5, 2.5)}, {})
+
+    monkeypatch.setattr(coin, "run", in_units)
+    assert [run("coin", "--out", tmp_path).exit_code for _ in range(3)] == [130, 130, 0]
+    assert json.loads((tmp_path / "coin.json").read_text())["seconds"] == 123.0
 
 
 def test_a_record_without_a_number_that_the_verdict_reads_is_stale(
