@@ -66,7 +66,7 @@ def test_every_system_has_a_page_that_says_what_its_record_says() -> None:
 def combined(found: list[Any]) -> str:
     """The verdict that the statements of a test give together."""
     verdicts = [clause.verdict for clause in found if clause.decides]
-    if "contradicts" in verdicts:
+    if "not here" in verdicts:
         return "contradicts"
     return "shows" if set(verdicts) == {"shows"} else "does not show"
 
@@ -104,18 +104,18 @@ def test_pages_of_systems_have_no_interval_that_was_typed() -> None:
     [
         (1.1, 1.3, [">", 1], "shows"),
         (0.9, 1.3, [">", 1], "does not show"),
-        (0.7, 0.9, [">", 1], "contradicts"),
+        (0.7, 0.9, [">", 1], "not here"),
         (1.0, 1.3, [">", 1], "does not show"),
         (1.0, 1.3, [">=", 1], "shows"),
         (0.7, 0.9, ["<", 1], "shows"),
         (0.9, 1.3, ["<", 1], "does not show"),
-        (1.1, 1.3, ["<", 1], "contradicts"),
+        (1.1, 1.3, ["<", 1], "not here"),
         (0.9, 1.0, ["<=", 1], "shows"),
         (0.9, 1.3, ["<", "limit"], "does not show"),
         (1.0, 1.1, ["inside"], "shows"),
-        (1.3, 1.4, ["inside"], "contradicts"),
+        (1.3, 1.4, ["inside"], "not here"),
         (1.3, 1.4, ["outside"], "shows"),
-        (1.0, 1.1, ["outside"], "contradicts"),
+        (1.0, 1.1, ["outside"], "not here"),
     ],
 )
 def test_a_statement_is_judged_by_its_whole_interval(low: float, high: float, test: list[Any], verdict: str) -> None:

@@ -16,7 +16,7 @@ from specsim.base.unknown import unknown
 FILE = Path(__file__).parent / "data" / "systems.toml"
 NAMED = re.compile(r"\{([^{}|]+)(?:\|([^{}]+))?\}")
 TEMPERATURE = re.compile(r"\bT = (\d+(?:\.\d+)?)")
-Outcome = Literal["shows", "does not show", "contradicts", "cannot tell", "not tested", "not recorded"]
+Outcome = Literal["shows", "does not show", "not here", "cannot tell", "not tested", "not recorded"]
 
 
 class Clause(NamedTuple):
@@ -80,11 +80,11 @@ def temperatures(ours: str) -> str:
 
 
 def verdict_on(tests: list[list[Any]], record: Record) -> Outcome:
-    """Return "shows" if all intervals lie where they should, "contradicts" if one lies beyond the bound as a whole."""
+    """Return "shows" if all intervals lie where they should, "not here" if one lies beyond the bound as a whole."""
     outcomes = [_outcome(number(record, name), sign, *_bound(bound, record)) for name, sign, *bound in tests]
     if all(outcome == "shows" for outcome in outcomes):
         return "shows"
-    return "contradicts" if "contradicts" in outcomes else "does not show"
+    return "not here" if "not here" in outcomes else "does not show"
 
 
 def _bound(bound: list[Any], record: Record) -> list[float]:
@@ -95,14 +95,14 @@ def _bound(bound: list[Any], record: Record) -> list[float]:
 def _outcome(found: Estimate, sign: str, bound: float = 0.0) -> Outcome:
     value, low, high = found
     if sign in ("inside", "outside"):  # the interval is that of samples of the target's own law
-        return "shows" if (low <= value <= high) == (sign == "inside") else "contradicts"
+        return "shows" if (low <= value <= high) == (sign == "inside") else "not here"
     holds = {">": low > bound, ">=": low >= bound, "<": high < bound, "<=": high <= bound}
     if sign not in holds:
         raise unknown("sign", sign, [*holds, "inside", "outside"])
     if holds[sign]:
         return "shows"
     fails = high < bound if sign.startswith(">") else low > bound
-    return "contradicts" if fails else "does not show"
+    return "not here" if fails else "does not show"
 
 
 def part_of(record: Record, name: str) -> str:

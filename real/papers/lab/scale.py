@@ -23,7 +23,7 @@ def cell(section: dict[str, Any], temperature: str, held: Held | None) -> str:
 def _vocabulary(held: Held) -> str:
     """The vocabulary of the pair that a record names."""
     size = held.get("scale")
-    return f", {size['vocabulary']:,} tokens" if size else ""
+    return f", vocabulary of {size['vocabulary']:,}" if size else ""
 
 
 def _device(held: Held) -> str:

@@ -21,8 +21,8 @@ COLUMNS = [
     ["column", "meaning"],
     [
         "verdict",
-        "*shows*: the whole 95 % interval is on the paper's side, on these models. *contradicts*: it is on the other "
-        "side, on these models. *does not show*: it holds both. *cannot tell*: it holds both, and an effect of the "
+        "*shows*: the whole 95 % interval is on the paper's side, on these models. *not here*: it is on the other "
+        "side, on these models, and may differ on the paper's. *does not show*: it holds both. *cannot tell*: it holds both, and an effect of the "
         "paper's size would not have shown. *not tested*: nothing here decides it. That a law or a quality is kept "
         "*shows* where the interval holds the value of no change.",
     ],
@@ -44,7 +44,8 @@ COLUMNS = [
     ],
     [
         "scale",
-        "parameters of the models, tokens of their vocabulary, temperature T of the numbers, device: from the record",
+        "parameters of the models, size of their vocabulary, temperature T of the numbers, device: from the record. "
+        "Parameters of a draft are those of its own: an embedding and a head that the target lends are not counted.",
     ],
 ]
 Sections = dict[str, dict[str, Any]]
@@ -128,7 +129,8 @@ def pages(records: dict[str, Held], sections: Sections, origin: Origin = SITE) -
 
 def _page(name: str, section: dict[str, Any], held: Held | None, origin: Origin) -> str:
     system = systems.find(name)
-    record = None if held is None else from_json(held["found"])
+    # Notes name numbers that a record of another state of the code need not have.
+    record = None if held is None or stale(held, system) else from_json(held["found"])
 
     # The paper, the method, and the verdict on each statement.
     statements = [["verdict", "statement", "paper's number", "ours", "how", "in the test"]]
