@@ -22,9 +22,9 @@ COLUMNS = [
     [
         "verdict",
         "*shows*: the whole 95 % interval is on the paper's side, on these models. *not here*: it is on the other "
-        "side, on these models, and may differ on the paper's. *does not show*: it holds both. *cannot tell*: it holds both, and an effect of the "
-        "paper's size would not have shown. *not tested*: nothing here decides it. That a law or a quality is kept "
-        "*shows* where the interval holds the value of no change.",
+        "side, on these models, and may differ on the paper's. *does not show*: it holds both. *cannot tell*: it holds "
+        "both, and an effect of the paper's size would not have shown. *not tested*: nothing here decides it. That a "
+        "law or a quality is kept *shows* where the interval holds the value of no change.",
     ],
     ["system", "leads to the system's page: its test, what else came out, how it is built, every number"],
     [
