@@ -8,6 +8,7 @@ from p, not from what q leaves over of it. The test here clamps q at 0.99, which
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -77,7 +78,7 @@ def watched(seen: list[tuple[Array, Array]]) -> ModuleType:
 
 
 def run(lab: Lab) -> Record:
-    """Bias on tables and along rows of the run, energies, and passes."""
+    """Bias on tables and along rows of the run, energies, passes, and seconds."""
     # Ancestral images, then both initialisers, as shipped and lossless.
     measured: dict[str, Estimate] = {}
     which = on.labels(lab.texts(1000), lab.seed)
@@ -95,6 +96,8 @@ def run(lab: Lab) -> Record:
         lab.said(f"lossless, {first}")
         made = on.images("jacobi", which, seed=lab.seed, window=WINDOW, first=first)
         measured[f"passes a pixel, W = 16, {first}, lossless"] = on.passes_a_pixel(made)
+    as_shipped = partial(on.images, "jacobi", rule="lumina", lossy="lumina", window=WINDOW, first="uniform")
+    measured |= on.faster(lab, as_shipped)
     return Record(_tables(), measured, {})
 
 

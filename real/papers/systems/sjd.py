@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -65,7 +66,7 @@ def run(lab: Lab) -> Record:
     _variants(lab, measured, passes)
     exact = _tables()
     exact |= _law(lab, measured)
-    _seconds(lab, measured)
+    measured |= on.faster(lab, partial(on.images, "jacobi", window=WINDOW))
     return Record(exact, measured, {})
 
 
@@ -142,20 +143,6 @@ def _law(lab: Lab, measured: dict[str, Estimate]) -> dict[str, float]:
         texts = on.images(process, many, seed=lab.seed, rule=rule, pixels=SHORT, window=SMALL).texts
         measured[name], detectable = on.goodness(texts, on.first_law())
     return {"TV of 3 pixels that the chi-square test finds with 95 %": detectable}
-
-
-def _seconds(lab: Lab, measured: dict[str, Estimate]) -> None:
-    """One image at a time, with a cache, by turns: seconds are another number than passes."""
-    which, times = on.labels(lab.texts(24, 3), lab.seed + 3), []
-    # The first image warms up.
-    for i in range(-1, len(which)):
-        lab.said(f"seconds: image {i + 1} of {len(which)}")
-        digit = which[max(i, 0)][None]
-        plain, fewer = on.ancestral(digit, seed=i + 1), on.images("jacobi", digit, seed=i + 1, window=WINDOW)
-        times.append((plain.seconds, fewer.seconds, plain.in_model, fewer.in_model))
-    plain_s, fewer_s, plain_in, fewer_in = np.array(times[1:]).T
-    measured["times faster by the clock, batch 1, everything counted"] = ratio(plain_s, fewer_s)
-    measured["times faster by the clock, batch 1, inside the model"] = ratio(plain_in, fewer_in)
 
 
 def verdict(record: Record) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,15 @@ def test_verdict_of_sjd(name: str, found: tuple[float, float, float], verdict: s
 def test_verdict_of_lumina(bias: tuple[float, ...], passes: tuple[float, ...], verdict: str) -> None:
     measured = {lumina_mgpt2.BIAS: Estimate(*bias), lumina_mgpt2.PASSES: Estimate(*passes)}
     assert lumina_mgpt2.verdict(Record({}, measured, {})) == verdict
+
+
+def test_faster_is_time_over_time_without_the_first_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ancestral image takes ten times as long; everything counted is not what the model takes."""
+
+    def made(digit: Any, seed: int, seconds: float, first: float) -> on.Images:
+        taken = first if seed == 0 else seconds
+        return on.Images(digit, np.ones(1), taken, taken**2)
+
+    monkeypatch.setattr(on, "ancestral", partial(made, seconds=6.0, first=60.0))
+    ratios = on.faster(Lab(share=0.1), partial(made, seconds=2.0, first=2.0))
+    assert [ratio.value for ratio in ratios.values()] == pytest.approx([3, 9])
