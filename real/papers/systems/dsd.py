@@ -1,37 +1,32 @@
-"""The fastest of eight drafts of two sizes and four depths, by acceptance, perplexity and steps.
+"""The fastest of eight drafts of two sizes and four depths, by tokens a call, perplexity and step time.
 
-Target rows are recorded once along its own texts and replayed for every draft (TAR by the renewal
-law). Drafts are trained once a machine and kept beside its texts; their steps are timed by the run
-itself, by turns with the target's.
+The drafts are cut from the shipped one and trained on texts of the target, with every seed. Tokens a
+target call are expected along the target's test texts, by the renewal law. Steps of the drafts and
+cycles of the target are timed by the run itself, by turns.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 
-from real.decode.blocks import predict_along
-from real.decode.given_text import Along, windows
-from real.models.model import from_hf
-from real.models.shipped import fingerprint
-from real.papers.lab import tuning as on
-from real.papers.lab import writing
+from real.draft import lowrank
+from real.models.names import SMOLLM2, TINY_PAIR
+from real.papers.lab import aligning, cut_drafts, draft_scores, draft_turns
+from real.papers.lab.aligned import Judged
+from real.papers.lab.aligning import Lesson, Plan
+from real.papers.lab.answers import texts_of
 from real.papers.lab.contract import Lab, Record, Verdict
+from real.papers.lab.draft_turns import Resamples, Times, estimate
+from real.papers.lab.pairs import pair_named
 from real.papers.lab.text_lab import by_prompt
-from real.papers.lab.texts import recipe, training_texts
-from real.papers.lab.times import Sample, Times, interval, own_times
-from real.papers.lab.tuned import correlation, judging, shorter
-from real.papers.lab.tuning import Plan, Rows
-from real.studies.costs import Costs
-from real.studies.intervals import Estimate, bootstrap, ratio
-from real.train.recipe import Shape
-from real.train.step import build
-from specsim.base.files import write_bytes
+from real.papers.lab.texts import Part
+from real.papers.lab.tuned import correlation
+from real.studies.intervals import Estimate
 from specsim.types import Array
 
 NAME = "DSD"
@@ -48,195 +43,234 @@ AXES = {
     "acceptance": "tokenwise",
     "order": "left to right",
     "carry": "nothing",
-    "objective": "cross_entropy: on texts of the target, equally many tokens for each draft",
+    "objective": "fkl: on texts of the target, equally many for each draft",
 }
 TEST = (
-    "Of eight drafts, 0.2 and 0.8 M parameters inside 1, 2, 4 or 8 layers, over test prompts, both at 97.5 %: the rank "
-    "correlation of throughput with -step time less, in size, that with -perplexity has an interval above 0; and the "
-    "best of at most 2 layers over the best of at least 4, at equal parameters, mean of both sizes, has one above 1."
+    "Of SmolLM2, eight drafts with 0.8 M or 3.1 M parameters inside 1, 2, 4 or 8 layers: cut from the shipped draft, "
+    "and trained by the forward divergence for 24 steps of 4 texts of the target, with three seeds. Each has the "
+    "number of drafts, of 1, 2, 3, 4 and 6, that is fastest on validation texts. Throughput is tokens a call "
+    "expected along test texts at T = 1, over times that the run measures; intervals hold prompts, seeds and turns of "
+    "timing, all three at 98.3 %. The best of at most 2 layers over the best of at least 4, mean of both sizes, has an "
+    "interval above 1. Over the eight drafts the rank correlation of throughput with -step time less that with "
+    "-perplexity has an interval above 0. The latter correlation itself has an interval below 0.5. T = 0 is "
+    "reported and decides nothing."
 )
-HEADLINE = "rank correlation of throughput with step time less that with perplexity (97.5 %)"
-SHALLOW = "throughput of the best shallow draft over the best deep one (97.5 %)"
-MODELS = ()
+OF_THREE, LEVEL = " (of three at 95 %)", 1 - 0.05 / 3
+SHALLOW = "throughput of the best shallow draft over the best deep one"
+LATENCY, QUALITY = (f"rank correlation of throughput with -{what}" for what in ("step time", "perplexity"))
+ADVANTAGE = "rank correlation with -step time less that with -perplexity"
+HEADLINE = f"{ADVANTAGE}, T = 1{OF_THREE}"
+PAIR = SMOLLM2
+MODELS = ("draft/smollm2/lowrank",)
 
-# Parameters inside the layers, and numbers of layers.
-SIZES, DEPTHS = (0.2e6, 0.8e6), (1, 2, 4, 8)
-GAMMAS = tuple(range(1, 9))
-PLAN = Plan(steps=500, batch=4, window=320, rate=3e-3, optimizer="AdamW")
-TEXTS, TURNS = 64, 200
-CONTEXT = 512
-
-
-class Judged(NamedTuple):
-    """A draft on texts: blocks of each length of draft by prompt, and losses by prompt."""
-
-    blocks: dict[int, Array]
-    losses: Array
-
-
-def shape_of(parameters: float, layers: int) -> Shape:
-    """The Llama with about this many parameters inside its layers: 12 hidden^2 a layer, heads of 16."""
-    hidden = max(1, round((parameters / (12 * layers)) ** 0.5 / 16)) * 16
-    return Shape(layers, hidden, round(8 * hidden / 3 / 8) * 8, hidden // 16)
+# Largest rank correlation with -perplexity at which quality does not matter much.
+WEAK = 0.5
+# Parameters inside the layers, by pair, and numbers of layers.
+SIZES = {SMOLLM2: (12 * 256**2, 12 * 512**2), TINY_PAIR: (12 * 16**2, 12 * 32**2)}
+DEPTHS = (1, 2, 4, 8)
+GAMMAS = (1, 2, 3, 4, 6)
+TEMPERATURES = (1.0, 0.0)
+PLAN, RATE, SEEDS = Plan(steps=24, batch=4, warmup=4), 1e-3, 3
+# Texts to learn from, and how many of them a donor's axes are taken along; texts to choose and to judge on.
+TO_LEARN, FOR_AXES = 96, 16
+COUNTS: dict[Part, int] = {"validation": 24, "test": 42}
+# Turns of timing.
+TURNS = 10
 
 
-def inside(model: Any) -> int:
-    """Parameters inside the layers, without embeddings and head."""
-    return sum(weight.numel() for name, weight in model.named_parameters() if "layers" in name)
+def run(lab: Lab) -> Record:
+    """Time the drafts, train them with every seed, judge them, and put both together."""
+    # Texts to learn from, and where each draft begins.
+    donor, both = aligning.started(lab.pair), pair_named(lab.pair)
+    texts = texts_of(lab, 1.0, "calibration", TO_LEARN)
+    lesson = aligning.lesson(texts, is_stored=True, show_stage=lab.said)
+    few = lesson.rows(torch.arange(min(FOR_AXES, len(lesson.tokens))))
+    axes = cut_drafts.principal_axes(donor, aligning.ends_of(lab.pair, donor), few)
+    shapes = [cut_drafts.recipe(donor, size, depth) for size in SIZES[lab.pair] for depth in DEPTHS]
+    nets = [cut_drafts.cut(donor, shape, axes, lab.seed) for shape in shapes]
+
+    turns = lab.texts(TURNS, 2)
+
+    # Times: those of a step do not depend on what a draft has learned.
+    def time_all() -> list[dict[str, Any]]:
+        """Time the drafts as they are cut."""
+        lab.said("times of steps and cycles")
+        return draft_turns.taken(both, [lowrank.model_of(both.target, net) for net in nets], GAMMAS, turns)
+
+    times = draft_turns.drawn(lab.keep("times", time_all), GAMMAS, lab.seed)
+
+    # The drafts along validation and test texts.
+    judged = {(part, at): _judged(lab, part, at) for part in COUNTS for at in TEMPERATURES}
+    by_draft = []
+    for i, shape in enumerate(shapes):
+        by_seed = []
+        for seed in range(SEEDS if lab.share >= 0.1 else 1):
+            unit = f"draft {i + 1} of {len(shapes)}, seed {seed}"
+            start = cut_drafts.cut(donor, shape, axes, lab.seed + seed)
+            by_seed.append(lab.keep(unit, partial(_trained, lab, unit, start, lesson, judged, seed)))
+        by_draft.append(by_seed)
+
+    # What all drafts share, and each of them.
+    names = _names(shapes)
+    exact = {
+        "seeds": float(len(by_draft[0])),
+        "steps": float(_plan(lab).steps),
+        "tokens to learn from": float(texts.lengths.sum()),
+        "tokens of a head": float(both.target.vocab_size if donor.tokens is None else len(donor.tokens)),
+        "plain step in milliseconds": float(1e3 * times.plain[0]),
+    }
+    exact |= {
+        f"parameters inside, {name}": float(cut_drafts.inside(net)) for name, net in zip(names, nets, strict=True)
+    }
+    exact |= fitted(times.steps[0], nets, int(exact["tokens of a head"]))
+    measured: dict[str, Estimate] = {}
+    for temperature in TEMPERATURES:
+        chosen = _fastest(by_draft, temperature, times)
+        exact |= _numbers(names, chosen, temperature)
+        found = _resamples(by_draft, judged["test", temperature], temperature, times, chosen)
+        measured |= _of_drafts(names, found, temperature) | _of_all(found, temperature)
+    tested = measured[HEADLINE]
+    exact["smallest difference of correlations that would show"] = (tested.high - tested.low) / 2
+    return Record(exact, measured, {})
 
 
-def trained(lab: Lab, shape: Shape) -> Any:
-    """The draft of a shape: trained now, or read where this machine has trained it."""
-    plan, model = shorter(PLAN, lab), build(shape, on.model("draft").config.vocab_size, CONTEXT, lab.seed)
-    made_by = {"texts": recipe(1.0), "shape": list(vars(shape).values()), "plan": list(plan), "seed": lab.seed}
-    path = writing.cache() / f"draft-{fingerprint(made_by)}.safetensors"
-    if path.is_file():
-        # The head is the embedding, which is not stored twice.
-        model.load_state_dict(load_tensors(path.read_bytes()), strict=False)
-        return model.eval()
-    batches = on.batches_of("target", training_texts(lab), torch.empty(0), plan, lab.seed)
-    made = on.tune(model, ("cross_entropy",), batches, plan, lab.seed, lab.said)["cross_entropy"]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    held = {name: w.contiguous() for name, w in made.state_dict().items() if "lm_head" not in name}
-    write_bytes(path, save_tensors(held))
-    return made
+def _names(shapes: Sequence[dict[str, int]]) -> list[str]:
+    """Return the names of drafts in numbers, size by size: "small" and "large"."""
+    of_size = [("small", "large")[i // len(DEPTHS)] for i in range(len(shapes))]
+    return [f"{size}, {shape['layers']} x {shape['width']}" for size, shape in zip(of_size, shapes, strict=True)]
 
 
-def judged(draft: Any, target: Array, rows: Rows) -> Judged:
-    """A draft along texts of which the target's own probabilities (n, length) are known."""
-    q = on.text_probabilities(draft, rows)
-    longest = max(GAMMAS)
-    whole = [Along(windows(probabilities, longest), p) for probabilities, p in zip(q, target, strict=True)]
-    blocks = {}
-    for gamma in GAMMAS:
-        shortened = [Along(text.q[:, :gamma], text.p) for text in whole]
-        calls = np.array([predict_along(text).blocks for text in shortened])
-        blocks[gamma] = by_prompt(rows.texts, calls)
-    return Judged(blocks, by_prompt(rows.texts, -np.log(q).sum(axis=1)))
+def _plan(lab: Lab) -> Plan:
+    """Return the plan, or in a trial two steps of two texts."""
+    return PLAN if lab.share >= 0.1 else Plan(steps=2, batch=2, warmup=1)
 
 
-def step_times(drafts: list[Any], turns: int) -> Array:
-    """Seconds of a decode step of each draft, (drafts, turns): one after the other in every turn."""
-    caches = [from_hf(draft).cache() for draft in drafts]
-    seconds = np.zeros((len(drafts), turns))
-    prompt, token = torch.arange(5, 69)[None], torch.tensor([[7]])
-    for cache in caches:
-        cache.forward(prompt, 1)
-    for turn in range(turns):
-        for i, cache in enumerate(caches):
-            began = time.perf_counter()
-            cache.forward(token, 1)
-            seconds[i, turn] = time.perf_counter() - began
-            cache.rollback(0, prompt.shape[1])
-    return seconds
+def _judged(lab: Lab, part: Part, temperature: float) -> Judged:
+    """Return texts of a part at a temperature, with the target's probabilities."""
+    texts = texts_of(lab, temperature, part, COUNTS[part])
+
+    def make() -> list[list[float]]:
+        """Let the target read them."""
+        lab.said(f"the target along {part} texts")
+        return draft_scores.target_along(texts, temperature)
+
+    kept = lab.keep(f"target along {part} texts, T = {temperature:g}", make)
+    return Judged(texts, temperature, [np.array(row) for row in kept])
 
 
-def advantage(throughput: Array, losses: Array, steps: Array) -> Array:
-    """|Rank correlation| of throughput with step time, less that with loss.
+def _trained(
+    lab: Lab,
+    unit: str,
+    start: Any,
+    lesson: Lesson,
+    judged: dict[tuple[Part, float], Judged],
+    seed: int,
+) -> dict[str, Any]:
+    """Train a draft; return its expected calls by part and temperature, and losses and tokens by test prompt."""
+    lab.said(unit)
+    number, plan = lab.seed + seed, _plan(lab)
+    ends = aligning.ends_of(lab.pair, start)
+    net = aligning.tuned(start, ends, "fkl", aligning.of_target(lesson, plan, number), plan, RATE, number)
 
-    Drafts on the last axis.
-    """
-    return np.abs(correlation(throughput, -steps)) - np.abs(correlation(throughput, -losses))
+    # Its calls, along validation texts for the first seed, which chooses the number of drafts; its
+    # perplexity is that on what the target wrote at T = 1.
+    calls, loss = {}, {}
+    for (part, temperature), of_part in judged.items():
+        if part == "validation" and seed:
+            continue
+        along = draft_scores.scores(net, ends, of_part.texts)
+        calls[_key(part, temperature)] = draft_scores.calls(of_part, along, GAMMAS)
+        if (part, temperature) == ("test", 1.0):
+            sums = draft_scores.losses(along)
+            loss = dict(zip(("nats", "known"), (by_prompt(of_part.texts, w).tolist() for w in sums), strict=True))
+    return {"calls": calls} | loss
+
+
+def _key(part: Part, temperature: float) -> str:
+    """Return the name of judged texts in a file."""
+    return f"{part}, T = {temperature:g}"
+
+
+def _fastest(by_draft: list[list[Any]], temperature: float, times: Times) -> list[int]:
+    """Return the number of drafts with which each draft, of the first seed, is fastest along validation texts."""
+    key, chosen = _key("validation", temperature), []
+    for steps, by_seed in zip(times.steps[0], by_draft, strict=True):
+        calls = np.array(by_seed[0]["calls"][key]).sum(axis=1)
+        seconds = calls * (steps * np.array(GAMMAS) + times.others[0])
+        chosen.append(GAMMAS[int(seconds.argmin())])
+    return chosen
+
+
+def _resamples(
+    by_draft: list[list[Any]], judged: Judged, temperature: float, times: Times, chosen: list[int]
+) -> Resamples:
+    """Return the numbers of all drafts along test texts, with resampled ones."""
+    key, places = _key("test", temperature), [GAMMAS.index(gamma) for gamma in chosen]
+    calls = np.array([[s["calls"][key][k] for s in by_seed] for by_seed, k in zip(by_draft, places, strict=True)])
+    nats = np.array([[s["nats"] for s in by_seed] for by_seed in by_draft])
+    tokens = by_prompt(judged.texts, judged.texts.lengths)
+    return draft_turns.resampled(tokens, calls, nats, np.array(by_draft[0][0]["known"]), times, chosen, GAMMAS)
+
+
+def _numbers(names: list[str], chosen: list[int], temperature: float) -> dict[str, float]:
+    """Return the best number of drafts of each draft, and of how many it is above 1."""
+    at = f"T = {temperature:g}"
+    best = {f"best number of drafts, {name}, {at}": float(k) for name, k in zip(names, chosen, strict=True)}
+    return best | {f"drafts whose best number is above 1, {at}": float(sum(k > 1 for k in chosen))}
+
+
+def _of_drafts(names: list[str], found: Resamples, temperature: float) -> dict[str, Estimate]:
+    """Return the numbers of each draft at a temperature; step time and perplexity are the same at both."""
+    at, measured = f"T = {temperature:g}", {}
+    for i, name in enumerate(names):
+        measured[f"step in milliseconds, {name}"] = estimate(1e3 * found.steps[:, i])
+        measured[f"perplexity, {name}"] = estimate(np.exp(found.loss[:, i]))
+        measured[f"tokens a target call, {name}, {at}"] = estimate(found.tokens_a_call[:, i])
+        measured[f"tokens a second, {name}, {at}"] = estimate(found.throughput[:, i])
+        speed = found.throughput * found.plain
+        measured[f"speed over plain decoding, {name}, {at}"] = estimate(speed[:, i])
+    return measured
+
+
+def _of_all(found: Resamples, temperature: float) -> dict[str, Estimate]:
+    """Return correlations over the drafts, and shallow drafts over deep ones."""
+    is_tested = temperature == 1
+    at, level = f", T = {temperature:g}{OF_THREE if is_tested else ''}", LEVEL if is_tested else 0.95
+    throughput = found.throughput
+    latency, quality = correlation(throughput, -found.steps), correlation(throughput, -found.loss)
+    return {
+        f"{SHALLOW}{at}": estimate(shallow_over_deep(throughput), level),
+        f"{ADVANTAGE}{at}": estimate(latency - quality, level),
+        f"{LATENCY}, T = {temperature:g}": estimate(latency),
+        f"{QUALITY}{at}": estimate(quality, level),
+        f"rank correlation of tokens a call with -perplexity, T = {temperature:g}": estimate(
+            correlation(found.tokens_a_call, -found.loss)
+        ),
+    }
 
 
 def shallow_over_deep(throughput: Array) -> Array:
-    """The best of at most 2 layers over the best of at least 4, mean over sizes.
+    """Return the best of at most 2 layers over the best of at least 4, mean over sizes.
 
     Drafts (..., 8) size by size.
     """
     by_size = throughput.reshape(*throughput.shape[:-1], -1, len(DEPTHS))
-    wide, deep = (by_size[..., [layers in chosen for layers in DEPTHS]].max(-1) for chosen in ((1, 2), (4, 8)))
-    return (wide / deep).mean(-1)
+    shallow, deep = (by_size[..., [layers in chosen for layers in DEPTHS]].max(-1) for chosen in ((1, 2), (4, 8)))
+    return (shallow / deep).mean(-1)
 
 
-def run(lab: Lab) -> Record:
-    """Train or read the drafts, judge them, time them, and put both together."""
-    # The drafts.
-    shapes = [shape_of(size, depth) for size in SIZES for depth in DEPTHS]
-    drafts = []
-    for i, shape in enumerate(shapes):
-        lab.said(f"draft {i + 1} of {len(shapes)}: {shape.layers} layers of {shape.hidden}")
-        drafts.append(trained(lab, shape))
-
-    # Blocks along validation and test texts.
-    parts = {}
-    for part in ("validation", "test"):
-        lab.said(f"acceptance along {part} texts")
-        rows = on.rows(judging(lab, part, TEXTS))
-        target = on.text_probabilities(on.model("target"), rows)
-        parts[part] = rows, [judged(draft, target, rows) for draft in drafts]
-
-    # Times, and the number of drafts that is fastest on validation texts.
-    lab.said("time of steps")
-    seconds, times = step_times(drafts, lab.texts(TURNS, 5)), own_times(lab)
-    steps = np.median(seconds, axis=1)
-    cycles = {k: steps * k + others(times.costs, k) for k in GAMMAS}
-    tuning = np.array([[draft_judged.blocks[k].sum() for k in GAMMAS] for draft_judged in parts["validation"][1]])
-    chosen = [GAMMAS[i] for i in (tuning * np.stack([cycles[k] for k in GAMMAS], axis=1)).argmin(axis=1)]
-    rows, of_test = parts["test"]
-    tokens = by_prompt(rows.texts, np.full(len(rows.ids), rows.laws.shape[1]))
-    blocks = [draft_judged.blocks[k] for draft_judged, k in zip(of_test, chosen, strict=True)]
-    losses = [draft_judged.losses for draft_judged in of_test]
-    n = len(blocks)
-
-    # Statistics of sums over prompts: tokens, blocks and losses of each draft, steps, other
-    # seconds.
-    def throughput(tokens: Array, blocks: tuple[Array, ...], steps: Array, rest: Array) -> Array:
-        """Tokens a second of each draft."""
-        return np.stack([tokens / of_draft for of_draft in blocks], axis=-1) / (steps * np.array(chosen) + rest)
-
-    def difference(tokens: Array, *sums: Array) -> Array:
-        """The statistic of HEADLINE."""
-        loss = np.stack([losses / tokens for losses in sums[n : 2 * n]], axis=-1)
-        return advantage(throughput(tokens, sums[:n], *sums[2 * n :]), loss, sums[2 * n])
-
-    def shallow(tokens: Array, *sums: Array) -> Array:
-        """The statistic of SHALLOW."""
-        return shallow_over_deep(throughput(tokens, sums[:n], *sums[n:]))
-
-    def rests(costs: Costs) -> list[float]:
-        """Other seconds of a cycle of each draft."""
-        return [others(costs, k) for k in chosen]
-
-    measured = {
-        HEADLINE: interval(Sample((tokens, *blocks, *losses), seconds, rests, times), difference, 0.975),
-        SHALLOW: interval(Sample((tokens, *blocks), seconds, rests, times), shallow, 0.975),
-    }
-    exact: dict[str, float] = {}
-    for i, (shape, draft) in enumerate(zip(shapes, drafts, strict=True)):
-        size, name = SIZES[i // len(DEPTHS)] / 1e6, f"{shape.layers} layers of {shape.hidden}"
-        exact[f"parameters inside, {size:g} M, {name}"] = float(inside(draft))
-        exact[f"step in milliseconds, {size:g} M, {name}"] = float(1e3 * steps[i])
-        exact[f"best number of drafts, {size:g} M, {name}"] = float(chosen[i])
-        perplexity = bootstrap((losses[i], tokens), lambda a, b: np.exp(a.sum(-1) / b.sum(-1)))
-        measured[f"perplexity, {size:g} M, {name}"] = perplexity
-        measured[f"TAR at that number, {size:g} M, {name}"] = ratio(tokens, blocks[i])
-        measured[f"tokens a second, {size:g} M, {name}"] = rate(tokens, blocks[i], seconds[i], chosen[i], times)
-    return Record(exact | fitted(steps, shapes, drafts), measured, {})
-
-
-def others(costs: Costs, drafts: int) -> float:
-    """Seconds of a cycle with this many drafts, without the draft's steps."""
-    return sum(costs.phase(name, drafts) for name in ("sample", "verify", "rule", "host"))
-
-
-def rate(tokens: Array, blocks: Array, seconds: Array, drafts: int, times: Times) -> Estimate:
-    """Tokens a second of a draft whose steps take these seconds (turns,)."""
-    sample = Sample((tokens, blocks), seconds[None], lambda costs: (others(costs, drafts),), times)
-    return interval(sample, lambda a, b, steps, rest: a / b / (drafts * steps + rest)[..., 0])
-
-
-def fitted(steps: Array, shapes: list[Shape], drafts: list[Any]) -> dict[str, float]:
-    """Least squares of a step's milliseconds: a layer, a million parameters with the head, the rest."""
-    both = zip(shapes, drafts, strict=True)
-    table = [[s.layers, (inside(draft) + draft.config.vocab_size * s.hidden) / 1e6, 1.0] for s, draft in both]
+def fitted(steps: Array, nets: Sequence[Any], tokens: int) -> dict[str, float]:
+    """Return the milliseconds of a layer, of a million parameters with the head, and of the rest, by least squares."""
+    table = [[len(net.qkv), (cut_drafts.inside(net) + tokens * net.read.shape[0]) / 1e6, 1.0] for net in nets]
     layer, million, rest = np.linalg.lstsq(np.array(table), 1e3 * steps, rcond=None)[0]
-    return {"fitted milliseconds a layer": layer, "a million parameters": million, "a step besides": rest}
+    words = "fitted milliseconds of a"
+    return {f"{words} layer": layer, f"{words} million parameters": million, f"{words} step besides": rest}
 
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
-    follows, wide = record.measured[HEADLINE], record.measured[SHALLOW]
-    if follows.high < 0 or wide.high < 1:
+    advantage, quality = record.measured[HEADLINE], record.measured[f"{QUALITY}, T = 1{OF_THREE}"]
+    shallow = record.measured[f"{SHALLOW}, T = 1{OF_THREE}"]
+    if advantage.high < 0 or shallow.high < 1 or quality.low > WEAK:
         return "contradicts"
-    return "shows" if follows.low > 0 and wide.low > 1 else "does not show"
+    return "shows" if advantage.low > 0 and shallow.low > 1 and quality.high < WEAK else "does not show"

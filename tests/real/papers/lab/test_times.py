@@ -10,7 +10,6 @@ import pytest
 from real.decode.clock import PHASES
 from real.papers.lab import times as times_module
 from real.papers.lab.times import Sample, Times, interval, resampled
-from real.papers.systems import dsd
 from real.studies.costs import Costs
 from real.studies.intervals import Estimate, ratio
 
@@ -86,9 +85,3 @@ def test_visits_are_resampled_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     found = resampled(turns)
     assert len({one.cycle(0) for one in found}) >= 4
     assert all(one.cycle(0) == one.cycle(1) for one in found)
-
-
-def test_tokens_a_second_of_a_draft_hold_the_spread_of_its_steps() -> None:
-    noisy, still = (dsd.rate(*EVEN, seconds[0], 1, times()) for seconds in (NOISY, STILL))
-    assert still == pytest.approx((2 / 1.5,) * 3)
-    assert noisy.low < noisy.value < noisy.high

@@ -15,10 +15,10 @@ from scipy import stats
 from real.papers.lab import tuned, writing
 from real.papers.lab import tuning as on
 from real.papers.lab.contract import Lab, Record
-from real.papers.lab.texts import texts, training_texts
-from real.papers.lab.tuned import judging, shorter
+from real.papers.lab.texts import texts
+from real.papers.lab.tuned import judging
 from real.papers.lab.tuning import Plan
-from real.papers.systems import distillspec, dsd
+from real.papers.systems import distillspec
 from real.studies.intervals import Estimate
 from real.train.recipe import Shape
 from real.train.step import build
@@ -164,46 +164,14 @@ def test_ranks_of_two_temperatures() -> None:
     assert distillspec.ranks(told, up, [0 * w for w in up]).value == 0
 
 
-def test_a_draft_is_trained_once(cache: Path) -> None:
-    lab, shape = Lab(0, 0.01), Shape(1, 16, 40, 1)
-    first = dsd.trained(lab, shape)
-    files = sorted(path.name for path in cache.iterdir() if path.name.startswith("draft"))
-    assert len(files) == 1
-    lab_told = Lab(0, 0.01, lambda words: pytest.fail(f"it is there already: {words}"))
-    again = dsd.trained(lab_told, shape)
-    assert all(torch.equal(w, again.state_dict()[name]) for name, w in first.state_dict().items())
-    assert training_texts(lab).tokens.shape[0] == 8
-    assert shorter(dsd.PLAN, lab).steps == 2
-
-
-def test_ranks_and_shapes() -> None:
+def test_ranks() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random((3, 8)), rng.random(8)
     expected = [stats.spearmanr(row, b).statistic for row in a]
     assert np.abs(tuned.correlation(a, b) - expected).max() < 1e-12
-    steps = np.arange(1.0, 9.0)
-    assert dsd.advantage(1 / steps, rng.permutation(8), steps) > 0, "throughput that is all latency"
-    assert dsd.advantage(-steps[[3, 1, 0, 2, 7, 5, 4, 6]], steps[[3, 1, 0, 2, 7, 5, 4, 6]], steps) < 0
-    assert float(dsd.shallow_over_deep(np.array([2.0, 1, 1, 0.5, 1, 3, 2, 1]))) == 1.75
-    for size in dsd.SIZES:
-        for layers in dsd.DEPTHS:
-            shape = dsd.shape_of(size, layers)
-            assert abs(layers * (4 * shape.hidden**2 + 3 * shape.hidden * shape.ffn) / size - 1) < 0.13
-            assert shape.hidden % (2 * shape.heads) == 0
 
 
 def test_verdicts_follow_the_tests() -> None:
-    def of_dsd(follows: Estimate, wide: Estimate) -> str:
-        return dsd.verdict(Record({}, {dsd.HEADLINE: follows, dsd.SHALLOW: wide}, {}))
-
-    one = Estimate(1.2, 1.1, 1.3)
-    assert [of_dsd(*both) for both in ((ABOVE, one), (ACROSS, one), (BELOW, one), (ABOVE, ABOVE))] == [
-        "shows",
-        "does not show",
-        "contradicts",
-        "contradicts",
-    ]
-
     def of_distillspec(best: Estimate, own: Estimate) -> str:
         return distillspec.verdict(Record({}, {distillspec.HEADLINE: best, distillspec.ON_POLICY: own}, {}))
 
