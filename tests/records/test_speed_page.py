@@ -15,8 +15,9 @@ ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.fin
 
 
 def missing(row: list[str]) -> list[str]:
-    """Numbers of the column *now* that the record does not have."""
-    text = (ROOT / "tests" / "bench" / row[4]).read_text(encoding="utf-8")
+    """Numbers of the column *now* that the record, or a page made of one, does not have."""
+    folder = ROOT / ("docs/results" if row[4].endswith(".md") else "tests/bench")
+    text = (folder / row[4]).read_text(encoding="utf-8")
     return [n for n in NUMBERS.findall(row[3]) if not re.search(rf"(?<![\d.,]){re.escape(n)}(?![\d,]|\.\d)", text)]
 
 
