@@ -6,12 +6,11 @@ texts tell small gains apart. What has been trained is a unit of the run (see `u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from real.decode.given_text import Along, windows
 from real.decode.proposer import Drafter
@@ -27,7 +26,6 @@ from real.papers.lab.seeds import crossed
 from real.papers.lab.text_lab import Tally, decoded, expected
 from real.papers.lab.texts import Part, Texts
 from real.studies.intervals import Estimate
-from specsim.base.arrays import at
 from specsim.types import Array
 
 PLAN = Plan(steps=48, batch=4, warmup=4)
@@ -74,11 +72,14 @@ class Trained(NamedTuple):
     calls: dict[tuple[Part, float], Array]
 
 
-def bench(lab: Lab) -> Bench:
-    """Return what the drafts of a run share; a trial has two steps of two texts, and one seed."""
+def bench(lab: Lab, full_plan: Plan = PLAN, to_learn: Mapping[float, int] = TO_LEARN) -> Bench:
+    """Return what the drafts of a run share; a trial has two steps of two texts, and one seed.
+
+    `to_learn` has the number of texts of the target to learn from, by their temperature.
+    """
     is_full = lab.share >= 0.1
-    plan = PLAN if is_full else Plan(steps=2, batch=2, warmup=1)
-    parts = [texts_of(lab, temperature, "calibration", count) for temperature, count in TO_LEARN.items()]
+    plan = full_plan if is_full else Plan(steps=2, batch=2, warmup=1)
+    parts = [texts_of(lab, temperature, "calibration", count) for temperature, count in to_learn.items()]
     prompts = [prompt for part in parts for prompt in part.prompts]
     tokens, of_part, group = (np.concatenate([part[i] for part in parts]) for i in (1, 2, 3))
     texts = Texts(prompts, tokens, of_part, group, lab.pair)
@@ -104,16 +105,11 @@ def _judged(lab: Lab, temperature: float, part: Part) -> Judged:
     return Judged(texts, temperature, [np.array(row) for row in kept])
 
 
-@torch.no_grad()
-def tally_of(drafter: Drafter, judged: Judged) -> Tally:
-    """Return tokens and expected target calls of each prompt, of blocks of `GAMMA` drafts of a language model."""
-    assert drafter.rows is not None
-    target = pair_named(judged.texts.pair).target
-    along = []
-    for prompt, text, p in zip(judged.texts.prompts, judged.texts.rows, judged.p, strict=True):
-        laws = drafter.rows(target, prompt, text, Warping(judged.temperature))
-        q = at(laws, torch.tensor(text)).double().numpy()
-        along.append(Along(windows(q, GAMMA), p))
+def tally_of(on: Lab, net: Any, judged: Judged) -> Tally:
+    """Return tokens and expected target calls of each prompt, of blocks of `GAMMA` drafts of a draft."""
+    ends = aligning.ends_of(on.pair, net)
+    by_text = aligning.probabilities(net, ends, judged.texts, judged.temperature)
+    along = [Along(windows(q, GAMMA), p) for q, p in zip(by_text, judged.p, strict=True)]
     return expected(judged.texts, along, GAMMA)
 
 
@@ -127,7 +123,7 @@ def trained(on: Bench, name: str, source: str, rates: Sequence[float] = RATES) -
     name : str
         The objective.
     source : str
-        Whose texts it learns from: "target" or "draft".
+        Whose texts it learns from: a name of `aligning.SOURCES`.
     rates : sequence of float
         The first seed trains at each; the others at the rate that needs the fewest target calls
         along validation texts at T = 1.
@@ -147,8 +143,8 @@ def _train(on: Bench, name: str, source: str, rates: Sequence[float], seed: int)
     by_rate = {}
     for rate in rates:
         on.lab.said(f"{name} on text of the {source}, seed {seed}, rate {rate:g}")
-        drafter = drafter_of(on, net_of(on, name, source, rate, seed))
-        by_rate[rate] = float(tally_of(drafter, validation).blocks.sum()), drafter
+        net = net_of(on, name, source, rate, seed)
+        by_rate[rate] = float(tally_of(on.lab, net, validation).blocks.sum()), net
     best = min(by_rate, key=lambda rate: by_rate[rate][0])
     return {"rate": best, "calls": _judge(on, by_rate[best][1])}
 
@@ -156,10 +152,7 @@ def _train(on: Bench, name: str, source: str, rates: Sequence[float], seed: int)
 def net_of(on: Bench, name: str, source: str, rate: float, seed: int) -> Any:
     """Return a trained draft: the same one each time."""
     number = on.lab.seed + seed
-    if source == "target":
-        texts = aligning.of_target(on.whole, on.plan, number)
-    else:
-        texts = aligning.of_draft(on.lab.pair, on.texts.prompts, on.plan, number)
+    texts = aligning.source_named(source, on.whole, on.texts, on.plan, number)
     ends = aligning.ends_of(on.lab.pair, on.start)
     return aligning.tuned(on.start, ends, name, texts, on.plan, rate, number)
 
@@ -170,15 +163,15 @@ def before(on: Bench) -> Trained:
     def made() -> dict[str, Any]:
         """Judge it."""
         on.lab.said("the draft before training")
-        return _judge(on, drafter_of(on, on.start))
+        return _judge(on, on.start)
 
     kept = on.lab.keep("the draft before training", made)
     return Trained(0.0, {key: np.array([kept[_key(*key)]] * on.seeds) for key in on.judged})
 
 
-def _judge(on: Bench, drafter: Drafter) -> dict[str, list[float]]:
+def _judge(on: Bench, net: Any) -> dict[str, list[float]]:
     """Return expected target calls of each prompt, by the name of the judged texts."""
-    return {_key(*key): tally_of(drafter, texts).blocks.tolist() for key, texts in on.judged.items()}
+    return {_key(*key): tally_of(on.lab, net, texts).blocks.tolist() for key, texts in on.judged.items()}
 
 
 def drafter_of(on: Bench, net: Any) -> Drafter:

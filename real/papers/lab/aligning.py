@@ -27,11 +27,15 @@ from real.papers.lab.pairs import ends, identity, pair_named
 from real.papers.lab.texts import Texts
 from real.train import loop, states
 from specsim import discover
+from specsim.base.unknown import unknown
+from specsim.types import Array
 
 # Largest norm of a step's gradient.
 CLIP = 1.0
 # Steps after which a draft writes anew the texts that it learns from, and the tokens of such a text.
 FRESH, WRITTEN = 8, 64
+# Texts in one pass of a draft that is judged.
+TOGETHER = 16
 # An untrained draft of the bundled target, for trials and tests.
 UNTRAINED = {"hidden": 256, "width": 32, "heads": 4, "ffn": 64, "layers": 1}
 
@@ -60,6 +64,8 @@ class Lesson(NamedTuple):
         return Lesson(*(part[which] for part in self))
 
 
+# Who writes the texts to learn from.
+SOURCES = ("target", "draft", "mixed")
 # The draft as it is, and a step -> the texts of the step.
 Source = Callable[[Any, int], Lesson]
 
@@ -83,21 +89,43 @@ def lesson(texts: Texts, *, is_stored: bool = False, show_stage: Callable[[str],
 
     With `is_stored` these are read from the cache folder, or computed once and stored there.
     """
-    # Texts of one length, filled with zeros.
+    tokens, is_answer = filled(texts)
+    folder: Path | None = None
+    if is_stored:
+        rows = [prompt + text for prompt, text in zip(texts.prompts, texts.rows, strict=True)]
+        folder = writing.cache() / f"states-{fingerprint({'target': identity(texts.pair), 'tokens': rows})}"
+    target = pair_named(texts.pair).target
+    last = states.cached(target, tokens, (-1,), folder, show_stage)[:, :, 0]
+    return Lesson(tokens, is_answer, last)
+
+
+def filled(texts: Texts) -> tuple[Tensor, Tensor]:
+    """Return `tokens` and `is_answer` of a `Lesson`: prompts with texts, filled with zeros up to the longest."""
     rows = [prompt + text for prompt, text in zip(texts.prompts, texts.rows, strict=True)]
     longest = max(map(len, rows))
     tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
     first = torch.tensor([len(prompt) for prompt in texts.prompts])[:, None] - 1
     end = torch.tensor([len(row) for row in rows])[:, None] - 1
     places = torch.arange(longest)
+    return tokens, (first <= places) & (places < end)
 
-    # The target's states.
-    folder: Path | None = None
-    if is_stored:
-        folder = writing.cache() / f"states-{fingerprint({'target': identity(texts.pair), 'tokens': rows})}"
-    target = pair_named(texts.pair).target
-    last = states.cached(target, tokens, (-1,), folder, show_stage)[:, :, 0]
-    return Lesson(tokens, (first <= places) & (places < end), last)
+
+@torch.no_grad()
+def probabilities(net: Any, ends: Frozen, texts: Texts, temperature: float) -> list[Array]:
+    """Return a draft's probability of each token of the answers; 0 for one that its head lacks."""
+    by_part = []
+    tokens, is_answer = filled(texts)
+    for part, is_part in zip(torch.split(tokens, TOGETHER), torch.split(is_answer, TOGETHER), strict=True):
+        rows = ends.rows(F.linear(lowrank.on_texts(net, ends, part)[is_part], net.write.T))
+        is_known, places = head_places(ends, part.roll(-1, 1)[is_part])
+        # A greedy draft writes the likeliest token with probability 1.
+        if temperature == 0:
+            probability = (rows.argmax(-1) == places).double()
+        else:
+            laws = (rows / temperature).softmax(-1)
+            probability = laws.gather(-1, places[:, None])[:, 0].double()
+        by_part.append(probability * is_known)
+    return [part.numpy() for part in torch.split(torch.cat(by_part), is_answer.sum(1).tolist())]
 
 
 def of_target(whole: Lesson, plan: Plan, seed: int) -> Source:
@@ -127,6 +155,58 @@ def of_draft(pair: str, prompts: Sequence[list[int]], plan: Plan, seed: int) -> 
         return newest[0].rows(torch.randperm(2 * plan.batch, generator=rng)[: plan.batch])
 
     return source
+
+
+def halves(first: Source, second: Source) -> Source:
+    """Return a source of which each step has the texts of two others, those of the first before."""
+
+    def source(net: Any, step: int) -> Lesson:
+        """Return the texts of a step, all filled up to the longest."""
+        parts = first(net, step), second(net, step)
+        longest = max(part.tokens.shape[1] for part in parts)
+        first_texts, second_texts = (_filled(part, longest) for part in parts)
+        return Lesson(*map(torch.cat, zip(first_texts, second_texts, strict=True)))
+
+    return source
+
+
+def _filled(texts: Lesson, length: int) -> Lesson:
+    """Return texts of a length, with zeros after their ends."""
+    after = length - texts.tokens.shape[1]
+    tokens, is_answer = (F.pad(part, (0, after)) for part in (texts.tokens, texts.is_answer))
+    return Lesson(tokens, is_answer, F.pad(texts.states, (0, 0, 0, after)))
+
+
+def source_named(name: str, whole: Lesson, texts: Texts, plan: Plan, seed: int) -> Source:
+    """Return a source by its name.
+
+    Parameters
+    ----------
+    name : str
+        "target", texts that the target wrote; "draft", texts that the draft writes after the same
+        prompts; "mixed", half a step's texts of each.
+    whole : Lesson
+        The target's texts with its states.
+    texts : Texts
+        The same texts.
+    plan : Plan
+        Texts of a step.
+    seed : int
+        Decides which texts a step has.
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+    """
+    if name not in SOURCES:
+        raise unknown("source", name, SOURCES, "sources")
+    if name == "target":
+        return of_target(whole, plan, seed)
+    if name == "draft":
+        return of_draft(texts.pair, texts.prompts, plan, seed)
+    half = plan._replace(batch=plan.batch // 2)
+    return halves(of_target(whole, half, seed), of_draft(texts.pair, texts.prompts, half, seed))
 
 
 def write(net: Any, pair: str, prompts: list[list[int]], seed: int) -> Texts:

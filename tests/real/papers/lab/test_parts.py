@@ -17,7 +17,6 @@ from real.papers.models.train import makers
 
 PART = 0.01  # of the texts; 8 at least
 FEWER: dict[str, dict[str, Any]] = {  # settings of the same loops: the slow test runs all of them
-    "distillspec": {"DIVERGENCES": ("fkl", "tvd"), "SEEDS": 1},
     "dsd": {"SIZES": {"tiny": (12 * 16**2,)}, "DEPTHS": (1, 4), "GAMMAS": (1, 2, 4)},
     "judge": {"DELTAS": (0.1, 0.5)},
     "sjd": {"WINDOWS": (16, 32), "FIRST": ("left",)},
@@ -25,7 +24,7 @@ FEWER: dict[str, dict[str, Any]] = {  # settings of the same loops: the slow tes
 
 
 # Systems of which a file of their own runs a part in the default tier: here their runs are slow.
-ELSEWHERE = ("assd", "chimera", "disco", "kangaroo", "lantern", "mllm", "nfd", "rsd", "stand")
+ELSEWHERE = ("assd", "chimera", "disco", "distillspec", "kangaroo", "lantern", "mllm", "nfd", "rsd", "stand")
 QUICK = [name for name in systems.names() if name not in ELSEWHERE]
 
 

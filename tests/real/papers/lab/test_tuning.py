@@ -14,11 +14,10 @@ from scipy import stats
 
 from real.papers.lab import tuned, writing
 from real.papers.lab import tuning as on
-from real.papers.lab.contract import Lab, Record
+from real.papers.lab.contract import Lab
 from real.papers.lab.texts import texts
 from real.papers.lab.tuned import judging
 from real.papers.lab.tuning import Plan
-from real.papers.systems import distillspec
 from real.studies.intervals import Estimate
 from real.train.recipe import Shape
 from real.train.step import build
@@ -132,51 +131,8 @@ def test_acceptance_along_texts() -> None:
     assert np.abs(own[1, 3] - float(rows.laws[1, 3, rows.texts.tokens[1, 3]])) < 1e-6
 
 
-def test_acceptance_at_zero_is_agreement_along_greedy_texts() -> None:
-    told = texts(1.0).of("test", 3)
-    told = told._replace(tokens=told.tokens[:, :8])
-    rows = on.rows(distillspec.greedy(told))
-    assert np.array_equal(rows.laws.argmax(-1), rows.texts.tokens), "what the target holds for the likeliest"
-    assert not np.array_equal(rows.texts.tokens, told.tokens)
-    alike = on.laws(on.model("draft"), rows).argmax(-1).numpy() == rows.texts.tokens
-    assert on.agreement(on.model("draft"), rows).tolist() == alike.mean(-1).tolist()
-    assert 0 < alike.mean() < 1
-
-
-def test_every_divergence_learns_from_every_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only drafts that learn from texts of others learn side by side."""
-    groups: list[tuple[str, ...]] = []
-    monkeypatch.setattr(on, "tune", lambda start, names, *rest: groups.append(names) or dict.fromkeys(names, names))
-    found = distillspec.tuned(Lab(share=0.01), None, 0)
-    assert {source for _, source in found} == {"corpus", "target", "draft", "mixed"}
-    for source in ("draft", "mixed"):
-        assert {name for name, of in found if of == source} == set(distillspec.DIVERGENCES)
-        assert all(found[name, source] == (name,) for name in distillspec.DIVERGENCES)
-    assert len(groups) == 10
-
-
-def test_ranks_of_two_temperatures() -> None:
-    """Of sums over the texts of a prompt: alike, the other way round, and where one of them is constant."""
-    told = texts(1.0).of("test", 2)
-    up = [np.array([1.0, 2.0]), np.array([3.0, 1.0]), np.array([2.0, 4.0])]
-    assert distillspec.ranks(told, up, [10 * w for w in up]).value == pytest.approx(1)
-    assert distillspec.ranks(told, up, [-w for w in up]).value == pytest.approx(-1)
-    assert distillspec.ranks(told, up, [0 * w for w in up]).value == 0
-
-
 def test_ranks() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random((3, 8)), rng.random(8)
     expected = [stats.spearmanr(row, b).statistic for row in a]
     assert np.abs(tuned.correlation(a, b) - expected).max() < 1e-12
-
-
-def test_verdicts_follow_the_tests() -> None:
-    def of_distillspec(best: Estimate, own: Estimate) -> str:
-        return distillspec.verdict(Record({}, {distillspec.HEADLINE: best, distillspec.ON_POLICY: own}, {}))
-
-    assert [of_distillspec(*both) for both in ((ABOVE, ABOVE), (ABOVE, ACROSS), (ABOVE, BELOW))] == [
-        "shows",
-        "does not show",
-        "contradicts",
-    ]

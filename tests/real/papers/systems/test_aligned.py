@@ -169,15 +169,41 @@ def test_sources_are_their_own_texts() -> None:
     assert not texts_by_step[0] & rows
 
 
-def test_calls_are_those_that_the_drafter_predicts() -> None:
+def test_mixed_texts_are_half_the_targets_and_half_the_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of the draft are shorter here: both are filled up, and the filling is not learned."""
+    monkeypatch.setattr(aligning, "WRITTEN", 4)
+    some, start = ragged(), aligning.started("tiny")
+    whole, plan = aligning.lesson(some), PLAN._replace(batch=4)
+    mixed = aligning.source_named("mixed", whole, some, plan, 5)(start, 0)
+    half = plan._replace(batch=2)
+    of_target = aligning.source_named("target", whole, some, half, 5)(start, 0)
+    assert all(torch.equal(part[:2], alone) for part, alone in zip(mixed, of_target, strict=True))
+
+    # The draft's half is filled up after its end.
+    of_draft = aligning.source_named("draft", whole, some, half, 5)(start, 0)
+    width = of_draft.tokens.shape[1]
+    assert width < of_target.tokens.shape[1] == mixed.tokens.shape[1]
+    assert all(torch.equal(part[2:, :width], alone) for part, alone in zip(mixed, of_draft, strict=True))
+    assert not any(bool(part[2:, width:].any()) for part in mixed)
+
+
+def test_a_source_that_nobody_defined_is_refused() -> None:
+    some = ragged()
+    with pytest.raises(ValueError, match=r"^source 'corpus' is unknown; sources: target, draft, mixed$"):
+        aligning.source_named("corpus", aligning.lesson(some), some, PLAN, 0)
+
+
+@pytest.mark.parametrize("has_all", [True, False])
+def test_calls_are_those_that_the_drafter_predicts(has_all: bool) -> None:
     """The same as by `Drafter.along`, at both temperatures; a text's own target needs no call but each fourth."""
     lab = Lab(share=0.01)
-    drafter = lowrank.drafter(aligning.started("tiny"), pair_named("tiny").target)
+    net = aligning.started("tiny") if has_all else with_few_tokens(aligning.started("tiny"))
+    drafter = lowrank.drafter(net, pair_named("tiny").target)
     for temperature in aligned.TEMPERATURES:
         judged = aligned._judged(lab, temperature, "validation")
         along = along_texts(drafter, judged.texts, aligned.GAMMA, temperature)
         by_hand = expected(judged.texts, along, aligned.GAMMA)
-        found = aligned.tally_of(drafter, judged)
+        found = aligned.tally_of(lab, net, judged)
         assert np.allclose(found.blocks, by_hand.blocks, atol=1e-6)
         assert found.tokens.tolist() == by_hand.tokens.tolist()
 
