@@ -35,8 +35,8 @@ TEST = (
     "of two, that is best on validation texts; three seeds; blocks of 3 drafts. A step of the draft costs the same "
     "before and after, so that memory-bound speedup gains what tokens a target call gain. By calls expected along the "
     "target's test answers at T = 1, with intervals over prompts and seeds, all four at 98.75 %, these gains are above "
-    "0: that of the divergence and source that are best on validation texts over the draft before, and over cross- "
-    "entropy on texts of the target; that of total variation on texts of the draft over the same on texts of the "
+    "0: that of the divergence and source that are best on validation texts over the draft before, and over "
+    "cross-entropy on texts of the target; that of total variation on texts of the draft over the same on texts of the "
     "target, and on texts of both. T = 0 is reported and decides nothing."
 )
 OF_FOUR, LEVEL = " (of four at 95 %)", 1 - 0.05 / 4
