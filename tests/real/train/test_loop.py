@@ -119,8 +119,8 @@ def test_bad_settings(schedule: Schedule, line: str) -> None:
 
 
 def test_steps_are_taken_in_one_place() -> None:
-    """But for drafts that share batches, a network on arrays and runs with a time limit."""
-    others = {"real/papers/lab/tuning.py", "real/papers/lab/rollouts.py", "real/gpu/training.py"}
+    """But for a network on arrays, and runs with a time limit."""
+    others = {"real/papers/lab/rollouts.py", "real/gpu/training.py"}
     root = Path(real.__file__).parent
     steps = {str(p.relative_to(root.parent)) for p in root.rglob("*.py") if ".backward()" in p.read_text("utf-8")}
     assert steps == {"real/train/loop.py", *others}
