@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
 
-from real.draft import feature
+from real.models.names import SMOLLM2
+from real.papers.lab import aligning
+from real.papers.lab import layer_variants as on
+from real.papers.lab.answers import texts_of
 from real.papers.lab.contract import Lab, Record, Verdict
-from real.papers.lab.drafter_training import trained
-from real.papers.lab.offsets import acceptance
-from real.papers.lab.text_lab import Tally, along, expected, gain, tau
-from real.papers.lab.texts import texts
-from real.papers.lab.writing import cache, pair, target_digest
+from real.papers.lab.layer_variants import Judged, Plan
+from real.papers.lab.seeds import crossed
+from real.papers.lab.text_lab import by_prompt
 from real.studies.intervals import Estimate
+from specsim.types import Array
 
 NAME = "FSPAD"
 PAPER = "arXiv:2408.15562"
@@ -26,71 +28,111 @@ AXES = {
     "acceptance": "tokenwise",
     "order": "left to right",
     "carry": "states",
-    "objective": "states: a smooth distance to them, and a tenth of cross-entropy with the target's rows",
+    "objective": "states: cross-entropy with the target's rows, and a tenth of a smooth distance to the states",
 }
 TEST = (
-    "On test texts at T = 1 and gamma 4, with three seeds each, trained on the same states in as many steps: the gain "
-    "in expected tokens a block of both changes over a control with as many parameters (to 1 %) has an interval above "
-    "0 over prompts, sums being over seeds, and is above 0 for each seed."
+    "On SmolLM2, with EAGLE's layer of 2.1 M parameters, which learns from scratch for 40 steps of 4 texts that the "
+    "target wrote after training prompts; its head has 8,192 tokens; three seeds; blocks of 3 drafts; intervals over "
+    "prompts and seeds. By tokens a target call expected along the target's test answers, greedy and at T = 1: the "
+    "gain of both changes over a control with as many parameters has an interval above 0 at both temperatures. Each "
+    "change alone is reported and decides nothing."
 )
-HEADLINE = "gain in tokens a block, both over control"
-# Its layers are trained when it runs.
-MODELS = ()
+PAIR = SMOLLM2
+MODELS = ("draft/smollm2/feature",)
 
-GAMMA, TEXTS, SEEDS, STEPS = 4, 128, 3, 150
-EACH = "least gain of a seed, both over control"
-
-
-def recipe(variant: str, seed: int, steps: int) -> dict[str, Any]:
-    """The recipe of a variant's layer."""
-    plain = {name: value for name, value in feature.RECIPES["feature"].items() if name not in ("fuse", "pad")}
-    return plain | feature.VARIANTS[variant] | {"seed": seed, "steps": steps}
+TEMPERATURES = (0.0, 1.0)
+PLAN, SEEDS, GAMMA = Plan(steps=40, batch=4, unroll=2, rate=2e-3, warmup=8), 3, 3
+# Texts to learn from, and to judge on.
+LEARNED, JUDGED = 96, 24
+ADDED = "gain in tokens a target call"
+GAIN = f"{ADDED}, both over control"
+HEADLINE = f"{GAIN}, T = 0"
+# Variant -> its name in numbers.
+VARIANTS = {"both": "both", "control": "control", "fs": "feature sampling", "pad": "partial alignment"}
 
 
 def run(lab: Lab) -> Record:
     """Train every variant with every seed, and compare them along the same texts."""
-    # Calls of every variant and seed.
-    test_texts = texts(1.0).of("test", lab.texts(TEXTS, 2))
-    seeds, steps = lab.texts(SEEDS, 1), max(2, round(STEPS * min(1.0, lab.share)))
-    work = cache() / f"states-{target_digest()}-{lab.share}"
-    exact: dict[str, float] = {}
-    measured: dict[str, Estimate] = {}
-    predicted: dict[str, Estimate] = {}
-    calls: dict[str, list[Tally]] = {}
-    for variant in feature.VARIANTS:
-        for seed in range(seeds):
-            name = f"{variant}, seed {seed}"
-            layer = recipe(variant, lab.seed + seed, steps)
-            quiet = lab._replace(said=lambda stage, name=name: lab.said(f"{name}: {stage}"))  # type: ignore[misc]
-            net = trained(feature, layer, work, quiet)
-            lab.said(f"{name}: along test texts")
-            along_texts = along(feature.drafter(net, pair().target), test_texts, GAMMA, 1.0)
-            calls.setdefault(variant, []).append(expected(test_texts, along_texts, GAMMA))
-            if not seed:
-                exact[f"parameters, {variant}"] = float(sum(w.numel() for w in net.parameters()))
-                for k, share in enumerate(acceptance(test_texts, along_texts), 1):
-                    measured[f"acceptance of draft {k}, {variant}, first seed"] = share
+    # What all variants share: texts to learn from, and texts to judge on.
+    is_full = lab.share >= 0.1
+    plan, seeds = (PLAN, SEEDS) if is_full else (PLAN._replace(steps=2, batch=2), 1)
+    options = on.variants(lab.pair)
 
-    # Gains of sums over seeds, and the least gain of a seed.
-    whole = {variant: _summed(tallies) for variant, tallies in calls.items()}
-    predicted |= {f"tokens a block of {GAMMA}, {variant}": tau(tallies) for variant, tallies in whole.items()}
-    for variant in ("fs", "pad", "both", "eagle"):
-        measured[f"gain in tokens a block, {variant} over control"] = gain(whole[variant], whole["control"])
-    for variant in ("fs", "pad", "both"):
-        measured[f"gain in tokens a block, {variant} over eagle"] = gain(whole[variant], whole["eagle"])
-    pairs = zip(calls["both"], calls["control"], strict=True)
-    measured[EACH] = min((gain(*pair) for pair in pairs), key=lambda estimate: estimate.value)
+    @cache
+    def lesson() -> aligning.Lesson:
+        """Return texts to learn from, with the target's states."""
+        texts = texts_of(lab, 1.0, "calibration", LEARNED)
+        return aligning.lesson(texts, is_stored=True, show_stage=lab.said)
+
+    @cache
+    def judged(temperature: float) -> Judged:
+        """Return texts to judge on."""
+        lab.said(f"the target along test texts, T = {temperature:g}")
+        return on.judged(texts_of(lab, temperature, "test", JUDGED), temperature)
+
+    def make(variant: str, seed: int) -> list[list[float]]:
+        """Train a variant; return the target calls of each prompt, by temperature."""
+        named = lab._replace(said=partial(_show_stage, lab, f"{VARIANTS[variant]}, seed {seed}"))
+        net = on.trained(named, options[variant], lesson(), plan, lab.seed + seed)
+        return [on.tally_of(net, judged(temperature), GAMMA).blocks.tolist() for temperature in TEMPERATURES]
+
+    def make_shipped() -> list[list[float]]:
+        """Judge the shipped layer."""
+        net = on.shipped(lab.pair)
+        return [on.tally_of(net, judged(temperature), GAMMA).blocks.tolist() for temperature in TEMPERATURES]
+
+    # Target calls (seeds, temperatures, prompts) of each variant.
+    long_trained = np.array([lab.keep("shipped layer", make_shipped)] * seeds)
+    calls = {}
+    for variant in VARIANTS:
+        by_seed = [lab.keep(f"{variant}, seed {seed}", partial(make, variant, seed)) for seed in range(seeds)]
+        calls[variant] = np.array(by_seed)
+
+    # Tokens a target call, and gains over the control.
+    exact = {f"parameters, {words}": float(_size(lab, variant)) for variant, words in VARIANTS.items()}
+    exact |= {"seeds": float(seeds), "steps": float(plan.steps)}
+    exact["tokens to learn from"] = float(texts_of(lab, 1.0, "calibration", LEARNED).lengths.sum())
+    predicted: dict[str, Estimate] = {}
+    measured: dict[str, Estimate] = {}
+    for i, temperature in enumerate(TEMPERATURES):
+        at, texts = f", T = {temperature:g}", texts_of(lab, temperature, "test", JUDGED)
+        tokens = np.tile(by_prompt(texts, texts.lengths), (seeds, 1))
+        predicted[f"tokens a target call, shipped layer{at}"] = crossed((tokens, long_trained[:, i]), _efficiency)
+        for variant, words in VARIANTS.items():
+            new, control = calls[variant][:, i], calls["control"][:, i]
+            predicted[f"tokens a target call, {words}{at}"] = crossed((tokens, new), _efficiency)
+            if variant != "control":
+                measured[f"{ADDED}, {words} over control{at}"] = crossed((control, new), _gain)
+        tested = measured[f"{GAIN}{at}"]
+        exact[f"smallest gain that would show{at}"] = (tested.high - tested.low) / 2
+        of_seeds = _gain(calls["control"][:, i].sum(-1), calls["both"][:, i].sum(-1))
+        exact[f"least gain of a seed, both over control{at}"] = float(of_seeds.min())
     return Record(exact, measured, predicted)
 
 
-def _summed(tallies: list[Tally]) -> Tally:
-    """Tokens and calls of each prompt, over seeds."""
-    return Tally(*(np.sum(part, axis=0) for part in zip(*tallies, strict=True)))
+def _show_stage(lab: Lab, name: str, words: str) -> None:
+    """Show a stage of a training with its name."""
+    lab.said(f"{name}: {words}")
+
+
+def _size(lab: Lab, variant: str) -> int:
+    """Return how many numbers of a variant are trained."""
+    return sum(w.numel() for w in on.untrained(lab.pair, on.variants(lab.pair)[variant], 0).parameters())
+
+
+def _efficiency(tokens: Array, calls: Array) -> Array:
+    """Return tokens a target call."""
+    return tokens / calls
+
+
+def _gain(old: Array, new: Array) -> Array:
+    """Return the gain in tokens a target call, from the calls of both along the same texts."""
+    return old / new - 1
 
 
 def verdict(record: Record) -> Verdict:
     """TEST, as computed."""
-    whole, least = record.measured[HEADLINE], record.measured[EACH]
-    if whole.high < 0:
+    gains = [record.measured[f"{GAIN}, T = {at:g}"] for at in TEMPERATURES]
+    if any(gain.high < 0 for gain in gains):
         return "contradicts"
-    return "shows" if whole.low > 0 and least.value > 0 else "does not show"
+    return "shows" if all(gain.low > 0 for gain in gains) else "does not show"

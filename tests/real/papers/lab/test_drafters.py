@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from typer.testing import CliRunner
 
 import real.cli
@@ -19,7 +18,7 @@ from real.papers.lab.contract import Lab, Record, checked
 from real.papers.lab.rollouts import Rollouts
 from real.papers.lab.texts import texts
 from real.papers.lab.writing import pair
-from real.papers.systems import fspad, kangaroo
+from real.papers.systems import kangaroo
 from real.studies.intervals import Estimate
 from specsim.control import row_signals
 
@@ -193,29 +192,6 @@ def test_the_best_exit_reads_least_for_its_tokens() -> None:
     assert kangaroo.best({"a": poor, "b": poor}, cost, settings) == ("a", settings[0])
 
 
-@pytest.mark.slow
-def test_fspad_runs(small: Path) -> None:
-    found = checked(fspad.run(Lab(share=0.01)), fspad.HEADLINE)
-    assert found.exact["parameters, both"] == pytest.approx(found.exact["parameters, control"], rel=0.01)
-    assert fspad.verdict(found) in ("shows", "does not show", "contradicts")
-
-
-def test_recipes_of_fspad_differ_in_one_thing() -> None:
-    made = {name: fspad.recipe(name, 0, 10) for name in ("eagle", "fs", "pad", "both", "control")}
-    plain = made["eagle"]
-    assert {name: set(one.items()) - set(plain.items()) for name, one in made.items()} == {
-        "eagle": set(),
-        "fs": {("fuse", 96)},
-        "pad": {("pad", True)},
-        "both": {("fuse", 96), ("pad", True)},
-        "control": {("extra", 160)},
-    }
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        sizes = {n: sum(w.numel() for w in fspad.feature.network(one).parameters()) for n, one in made.items()}
-    assert sizes["both"] == pytest.approx(sizes["control"], rel=0.01)
-
-
 A, B, C = Estimate(2.0, 1.5, 2.5), Estimate(1.0, -0.5, 1.5), Estimate(-1.0, -1.5, -0.5)
 
 
@@ -234,11 +210,3 @@ A, B, C = Estimate(2.0, 1.5, 2.5), Estimate(1.0, -0.5, 1.5), Estimate(-1.0, -1.5
 def test_verdicts_of_kangaroo(speed: Estimate, gain: Estimate, fewer: float, verdict: str) -> None:
     measured = {kangaroo.HEADLINE: speed, kangaroo.TESTED_GAIN: gain}
     assert kangaroo.verdict(Record({kangaroo.FEWER: fewer}, measured, {})) == verdict
-
-
-@pytest.mark.parametrize(
-    ("whole", "least", "verdict"),
-    [(A, A, "shows"), (A, C, "does not show"), (B, A, "does not show"), (C, C, "contradicts")],
-)
-def test_verdicts_of_fspad(whole: Estimate, least: Estimate, verdict: str) -> None:
-    assert fspad.verdict(Record({}, {fspad.HEADLINE: whole, fspad.EACH: least}, {})) == verdict
