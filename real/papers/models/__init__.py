@@ -1,4 +1,4 @@
-"""Small models that are shipped: of images in `images`, of additions in `sums`.
+"""Small models that are shipped: of images in `images`.
 
 `train` makes their weights again.
 """

@@ -1,4 +1,4 @@
-"""The command `specsim-real train-images`: shipped models of images and sums are trained again."""
+"""The command `specsim-real train-images`: shipped models of images are trained again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLES = (
 
 
 # Folders of files that train small models.
-FOLDERS = ("real.papers.models.images", "real.papers.models.sums")
+FOLDERS = ("real.papers.models.images",)
 
 
 def makers(*folders: ModuleType) -> dict[str, ModuleType]:
@@ -52,8 +52,7 @@ def train_images(
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train the small models of images and sums, and put their weights where this package looks for
-    them.
+    """Train the small models of images, and put their weights where this package looks for them.
 
     They are there already: this makes the same ones again. All of them take some eight minutes on
     one core.

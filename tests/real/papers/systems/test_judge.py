@@ -1,188 +1,168 @@
-"""Judge Decoding: its decode loop against laws that are written out, what rules cost, and the verdict."""
+"""Judge Decoding: its loop against the standard one, its labels against answers written anew, choices and verdicts."""
 
 from __future__ import annotations
 
-import math
-from types import SimpleNamespace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from real.papers.lab import contract
-from real.papers.lab.contract import Record
-from real.papers.models.sums import chains, judging
-from real.papers.models.sums.judging import Head
+from real.decode.loop import decode_batch, keyed
+from real.decode.warp import Warping
+from real.papers.lab import judging, relaxed
+from real.papers.lab.contract import Lab, Record, checked
+from real.papers.lab.introductions import problems
+from real.papers.lab.judging import Head, Labels
+from real.papers.lab.pairs import pair_named
+from real.papers.lab.relaxed import Drafts
 from real.papers.systems import judge
 from real.studies.intervals import Estimate
-from specsim.testing.statistics import assert_law
-from specsim.types import Array
 
-TARGET = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])  # the law of the next token by the last one
-DRAFT = np.array([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2]])
+PROMPTS = [list(range(5, 25)), list(range(30, 40)), list(range(7, 60, 2))]
 
 
-NOBODY = Head(np.zeros(3), np.ones(3), np.zeros(3), 0.0)
+def answers(rule: relaxed.Rule, temperature: float) -> relaxed.Answers:
+    uniforms = [keyed(1, i) for i in range(len(PROMPTS))]
+    return relaxed.decoded(
+        pair_named("tiny"), PROMPTS, rule, uniforms, is_greedy=temperature == 0, gamma=3, max_tokens=14, ends=()
+    )
 
 
-class Table:
-    """A model whose laws stand in a table, and whose state is the token that it read last."""
-
-    def __init__(self, table: Array) -> None:
-        self.table = torch.from_numpy(table)
-
-    def model(self, texts: Tensor, use_cache: bool) -> Any:
-        return SimpleNamespace(last_hidden_state=torch.nn.functional.one_hot(texts, len(self.table)).double())
-
-    def lm_head(self, states: Tensor) -> Tensor:
-        return (states @ self.table).log()
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of one token and four more, in blocks of two drafts."""
-    for name, value in {"HEAD": 1, "LENGTH": 5, "GAMMA": 2, "END": 0}.items():
-        monkeypatch.setattr(judge, name, value)
-
-
-def texts_law(rule: judge.Rule, target: Array = TARGET, count: int = 4000) -> tuple[Array, judge.Decoded]:
-    done = judge.decode(Table(target), Table(DRAFT), torch.zeros(count, 1, dtype=torch.int64), rule, 0)
-    return np.asarray(done.texts @ torch.tensor([0, 27, 9, 3, 1])), done
-
-
-def test_the_standard_test_keeps_the_law() -> None:
-    found, done = texts_law(judge.standard)
-    law = np.einsum("a,ab,bc,cd->abcd", TARGET[0], TARGET, TARGET, TARGET).ravel()
-    assert_law(found, law, false_alarm=1e-6)
-    assert (done.whole <= done.blocks).all()
-    assert (done.kept <= 2 * done.whole).all()
-    with pytest.raises(AssertionError):
-        assert_law(texts_law(judge.lenient(0.2))[0], law, false_alarm=1e-6)
-
-
-def test_what_always_passes_is_the_drafts() -> None:
-    """Of each three tokens two are the draft's, and one the target's; the last block's second draft is cut."""
-    found, done = texts_law(judge.BESIDE["all accepted"])
-    law = np.einsum("a,ab,bc,cd->abcd", DRAFT[0], DRAFT, TARGET, DRAFT).ravel()
-    assert_law(found, law, false_alarm=1e-6)
-    assert (done.blocks.tolist(), done.whole.tolist(), done.kept.tolist()) == ([2] * 4000, [1] * 4000, [2] * 4000)
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_the_standard_test_writes_what_the_loop_writes(temperature: float) -> None:
+    both, warping = pair_named("tiny"), Warping(temperature)
+    found, uniforms = answers(relaxed.standard, temperature), [keyed(1, i) for i in range(len(PROMPTS))]
+    plain = decode_batch(both.target, both.draft, PROMPTS, max_tokens=14, gamma=3, uniforms=uniforms, warping=warping)
+    assert found.tokens == [run.tokens for run in plain]
+    assert found.accepted.tolist() == [sum(block.accepted for block in run.blocks) for run in plain]
+    for prompt, tokens, log_p in zip(PROMPTS, found.tokens, found.log_p, strict=True):
+        logits = both.target.cache().forward(torch.tensor([prompt + tokens]), len(tokens) + 1)[0, :-1]
+        expected = logits.log_softmax(-1).gather(1, torch.tensor(tokens)[:, None]).mean()
+        assert log_p == pytest.approx(float(expected), abs=1e-4)
 
 
 def test_a_rule_is_given_the_state_at_the_draft() -> None:
-    """Not the one before it, which gave the target's row; and the rows are those of the drafts' places."""
+    """Not the one before it, from which the target's row at the draft's place comes."""
+    both, seen = pair_named("tiny"), []
 
-    def rule(p: Array, drafts: Array, states: Array) -> tuple[str, dict[str, Any]]:
-        np.testing.assert_array_equal(states.argmax(axis=-1), drafts)
-        np.testing.assert_allclose(p[:, 1], TARGET[drafts[:, 0]])
-        return "rejection", {}
+    def rule(drafts: Drafts) -> np.ndarray:
+        seen.append(drafts)
+        return np.ones(drafts.p.shape, dtype=bool)
 
-    texts_law(rule, count=50)
+    found = answers(rule, 0.0)
+    assert (found.calls.tolist(), found.drafted.tolist(), found.accepted.tolist()) == ([4] * 3, [10] * 3, [10] * 3)
+    weights = both.target.weights
+    assert weights is not None
+    text = torch.tensor([PROMPTS[0] + found.tokens[0]])
+    _, states = both.target.cache().states(text, [0], (len(weights.layers),))
+    np.testing.assert_allclose(seen[0].states[0], states[0, 20:23, 0].numpy(), atol=1e-4)
 
 
-def test_a_judge_passes_the_drafts_that_it_is_sure_of() -> None:
-    """One that passes token 2 alone is the rule `judge` with that set at every place."""
-    head = Head(np.zeros(3), np.ones(3), np.array([-9.0, -9.0, 9.0]), 0.0)
-    one, other = (
-        judge.decode(Table(TARGET), Table(DRAFT), torch.zeros(500, 1, dtype=torch.int64), rule, 1)
-        for rule in (judge.judged_by(head, 0.5), judge.passing_tokens(lambda p: np.arange(3) == 2 + 0 * p.astype(int)))
+def test_rules_accept_by_likelihood_by_rank_and_by_state() -> None:
+    rows = np.array([[[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]]])
+    drafts = Drafts(
+        rows, p=np.array([[0.3, 0.2]]), q=np.array([[0.9, 0.4]]), u=None, states=np.array([[[1.0], [-1.0]]])
     )
-    assert torch.equal(one.texts, other.texts)
-    plain = judge.decode(Table(TARGET), Table(DRAFT), torch.zeros(500, 1, dtype=torch.int64), judge.standard, 1)
-    assert one.kept.sum() > plain.kept.sum()
-    never = judge.decode(Table(TARGET), Table(DRAFT), one.texts[:, :1], judge.judged_by(head, 1.0), 1)
-    assert torch.equal(never.texts, plain.texts)
+    head = Head(np.zeros(1), np.ones(1), np.ones(1), 0.0)
+    assert relaxed.standard(drafts).tolist() == [[False, False]]
+    assert relaxed.lenient(0.5)(drafts).tolist() == [[True, False]]
+    assert relaxed.top(2)(drafts).tolist() == [[True, False]]
+    assert relaxed.judged_by(head, 0.5)(drafts).tolist() == [[True, False]]
+    drawn = drafts._replace(u=np.array([[0.5, 0.6]]))
+    assert relaxed.standard(drawn).tolist() == [[False, False]]
+    assert relaxed.lenient(0.8)(drawn).tolist() == [[False, True]]
 
 
-@pytest.mark.parametrize("delta", [-0.1, 1.5, float("nan")])
-def test_a_delta_that_is_no_chance_is_refused(delta: float) -> None:
-    """Before any text is read."""
-    for call in (lambda: judge.judged_by(NOBODY, delta), lambda: judging.passing(NOBODY, None, torch.zeros(0), delta)):
-        with pytest.raises(ValueError, match=rf"^delta is {delta}; it must lie in \[0, 1\]$"):
-            call()
+def test_labels_are_what_the_target_writes_after_a_draft() -> None:
+    """Every state, ratio and label is that of an answer that is written anew, token after token."""
+    both = pair_named("tiny")
+
+    def grade(i: int, tokens: list[int]) -> float:
+        return float(np.mean([token % 2 for token in tokens]))
+
+    def written(text: list[int], count: int) -> list[int]:
+        run = decode_batch(
+            both.target, None, [text], max_tokens=count, gamma=0, uniforms=[keyed(0, 0)], warping=Warping(0.0)
+        )
+        return run[0].tokens
+
+    found = judging.mine(both, PROMPTS, length=6, horizon=4, ends=(), grade=grade, seed=0)
+    weights, k = both.target.weights, 0
+    assert weights is not None
+    for turn in range(6):
+        for i in np.unique(found.text):
+            of_text = np.flatnonzero(found.text == i)
+            if turn >= len(of_text):
+                continue
+            row, answer, token = of_text[turn], written(PROMPTS[i], 8), int(found.tokens[of_text[turn]])
+            # The place is the one whose state it is.
+            texts = [[*PROMPTS[i], *answer[:t], token] for t in range(6)]
+            states = [both.target.cache().states(torch.tensor([text]), [0], (len(weights.layers),)) for text in texts]
+            off = [np.abs(state[0, -1, 0].numpy() - found.states[row]).max() for _, state in states]
+            t = int(np.argmin(off))
+            assert off[t] < 1e-4
+            logits = states[t][0][0, -2]
+            assert found.ratio[row] == pytest.approx(float((logits[token] - logits.max()).exp()), rel=1e-3)
+            new, plain = [*answer[:t], token, *written(texts[t], 4)], answer[: t + 3]
+            assert found.unimportant[row] == (grade(i, new) >= grade(i, plain))
+            k += 1
+    assert k == len(found.text) > 5
+    assert 0 < found.unimportant.mean() < 1
 
 
-def test_sets_of_the_targets_rows() -> None:
-    p = np.array([[0.5, 0.3, 0.15, 0.04, 0.01]])
-    for name, passing in {"top 2": [1, 1, 0, 0, 0], "top 4": [1, 1, 1, 1, 0], "p > 0.05": [1, 1, 1, 0, 0]}.items():
-        rule, params = judge.BESIDE[name](p, p, p)
-        assert (rule, params["judged"].astype(int).tolist()) == ("judge", [passing])
-
-
-def test_delta_is_chosen_by_what_is_kept_and_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The most drafts kept, right answers within a point; of as many, the surest."""
-    table = {None: (2, 0.99), 0.1: (6, 0.97), 0.5: (5, 0.98), 0.9: (5, 0.99)}
-
-    def decoded(rule: Any) -> Any:
-        kept, right = table[rule]
-        return SimpleNamespace(kept=np.array([kept]), whole=np.array([1]), texts=right)
-
-    monkeypatch.setattr(judge, "decode_all", lambda target, draft, asked, rules, seed: [*map(decoded, rules)])
-    monkeypatch.setattr(judge, "standard", None)
-    monkeypatch.setattr(judge, "judged_by", lambda head, delta: delta)
-    monkeypatch.setattr(chains, "right", lambda texts: np.array([texts]))
-    asked: Any = None
-    for share, delta in ((0.97, 0.9), (0.985, 0.1)):
-        table[0.1] = (6, share)
-        assert judge.chosen(None, None, asked, asked, 0) == delta
-    table[0.5] = table[0.1] = table[0.9] = (8, 0.5)
-    assert judge.chosen(None, None, asked, asked, 0) == 0.9
-
-
-def test_costs_are_prices() -> None:
+def test_a_head_learns_and_is_sure_of_one_kind() -> None:
     rng = np.random.default_rng(0)
-    p, q = rng.dirichlet(np.ones(22), (2, 3, 4))
-    rules = {"judge": ("judge", {"judged": rng.random(p.shape) < 0.5}), "lenience": ("lenience", {"epsilon": 0.3})}
-    measured, off = judge.priced(p, q, rules)
-    assert off < 1e-12
-    paid = measured["acceptance a place, judge"].value - np.minimum(p, q).sum(axis=-1).mean()
-    assert measured["bias a place, judge"].value == pytest.approx(paid)
-    assert judge.priced(p, q, {"greedy": ("greedy", {})})[1] > 0.01
+    states = rng.normal(size=(300, 4))
+    unimportant = states[:, 1] > 0
+    nobody = np.zeros(300)
+    head = judging.fitted(Labels(states, unimportant, nobody, nobody, nobody))
+    assert (((judging.sure(head, states) > 0.5) == unimportant).mean()) > 0.95
+    alike = judging.fitted(Labels(states, unimportant | True, nobody, nobody, nobody))
+    assert judging.sure(alike, states).min() > 0.99
 
 
-def found(kept: tuple[float, float], right: tuple[float, float], alone: tuple[float, float]) -> Record:
-    names = dict(zip((judge.HEADLINE, judge.RIGHT, judge.DRAFTED), (kept, right, alone), strict=True))
-    return Record({}, {name: Estimate(sum(ends) / 2, *ends) for name, ends in names.items()}, {})
+def test_the_laxest_parameter_before_facts_fall(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = {"standard": 0.8, "a": 0.79, "b": 0.76, "c": 0.7, "d": 0.8}
+    monkeypatch.setattr(relaxed, "standard", "standard")
+    monkeypatch.setattr(judge, "solved", lambda lab, on, rule, t: judge.Result(*np.full((5, 1, 2), shares[rule])))
+    rules = {"judge": {1.0: "a", 2.0: "b", 3.0: "c", 4.0: "d"}, "top k": {2.0: "c", 3.0: "d"}}
+    assert judge.chosen(Lab(), rules) == {"judge": 2.0, "top k": 2.0}  # type: ignore[arg-type]
+
+
+def test_judge_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(judge, "TESTED", {0.0: 40})
+    found = checked(judge.run(Lab(share=0.01)), judge.HEADLINE)
+    new, old = (found.measured[f"{judge.MORE}, {name}, T = 0{judge.LOOP}"].value for name in ("judge", "standard"))
+    assert found.measured[judge.HEADLINE].value == pytest.approx(new - old)
+    assert judge.verdict(found) in ("shows", "does not show", "contradicts")
+
+
+def test_parts_have_other_problems() -> None:
+    of_parts = [set(problems(60, part)) for part in ("calibration", "validation", "test")]
+    assert not of_parts[0] & of_parts[2]
+    assert not of_parts[1] & of_parts[2]
+    assert all(fact in problem.text for problem in of_parts[2] for fact in problem.facts)
 
 
 @pytest.mark.parametrize(
-    ("kept", "right", "alone", "verdict"),
+    ("more", "facts", "alone", "verdict"),
     [
-        ((0.5, 0.9), (-0.01, 0.01), (-0.5, -0.3), "shows"),
-        ((-0.1, 0.9), (-0.01, 0.01), (-0.5, -0.3), "does not show"),
-        ((0.5, 0.9), (-0.03, 0.01), (-0.5, -0.3), "does not show"),
-        ((0.5, 0.9), (-0.01, 0.01), (-0.2, -0.05), "does not show"),
-        ((-0.9, -0.1), (-0.01, 0.01), (-0.5, -0.3), "contradicts"),
-        ((0.5, 0.9), (-0.09, -0.03), (-0.5, -0.3), "contradicts"),
+        ((0.5, 0.9), (-0.05, 0.01), (-0.5, -0.4), "shows"),
+        ((-0.1, 0.9), (-0.05, 0.01), (-0.5, -0.4), "does not show"),
+        ((0.5, 0.9), (-0.12, 0.01), (-0.5, -0.4), "does not show"),
+        ((0.5, 0.9), (-0.05, 0.01), (-0.5, -0.2), "does not show"),
+        ((-0.9, -0.1), (-0.05, 0.01), (-0.5, -0.4), "contradicts"),
+        ((0.5, 0.9), (-0.3, -0.13), (-0.5, -0.4), "contradicts"),
     ],
 )
-def test_each_interval_has_its_say(
-    kept: tuple[float, float], right: tuple[float, float], alone: tuple[float, float], verdict: str
+def test_each_interval_can_decide(
+    more: tuple[float, float], facts: tuple[float, float], alone: tuple[float, float], verdict: str
 ) -> None:
-    assert judge.verdict(found(kept, right, alone)) == verdict
-
-
-def test_an_interval_of_one_side() -> None:
-    """The lower end of 90 % is that of 95 % on one side: nearer than that of 95 % on two."""
-    rng = np.random.default_rng(0)
-    one, other = rng.random(300) < 0.98, rng.random(300) < 0.99
-    sided, plain = judge.less(one, other, 0.9), judge.less(one, other)
-    assert plain.low < sided.low < sided.value == pytest.approx(one.mean() - other.mean())
-    assert math.isclose(sided.value, plain.value)
-
-
-def test_numbers_are_told_once() -> None:
-    record = found((0.5, 0.9), (-0.01, 0.01), (-0.5, -0.3))
-    assert contract.checked(record, judge.HEADLINE) == record
-
-
-def test_rules_that_decode_together_decode_as_they_do_alone() -> None:
-    asked, rules = (
-        torch.zeros(200, 1, dtype=torch.int64),
-        [judge.standard, judge.lenient(0.3), judge.passing_tokens(lambda p: p > 0.2)],
-    )
-    for rule, found in zip(rules, judge.decode_all(Table(TARGET), Table(DRAFT), asked, rules, 3), strict=True):
-        alone = judge.decode(Table(TARGET), Table(DRAFT), asked, rule, 3)
-        assert torch.equal(found.texts, alone.texts)
-        assert all((a == b).all() for a, b in zip(found[1:], alone[1:], strict=True))
+    names = {
+        judge.HEADLINE: more,
+        f"{judge.NAMED}, judge less standard, T = 0{judge.LOOP}{judge.ONE_SIDED}": facts,
+        f"{judge.DRAFTED}, T = 0": alone,
+    }
+    assert judge.verdict(Record({}, {name: Estimate(0.0, *ends) for name, ends in names.items()}, {})) == verdict
