@@ -172,7 +172,8 @@ def decoded(
         [of_text[:, 1].sum() for of_text in blocks],
         [of_text[:, 2].sum() for of_text in blocks],
     )
-    return Answers([run.tokens for run in runs], *map(np.array, counts), np.array(log_p))
+    calls, drafted, accepted = map(np.array, counts)
+    return Answers([run.tokens for run in runs], calls, drafted, accepted, np.array(log_p))
 
 
 def _likeliest(laws: Tensor, u: Tensor) -> Tensor:

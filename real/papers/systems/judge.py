@@ -13,7 +13,7 @@ from real.decode.warp import Warping
 from real.models.names import SMOLLM2
 from real.papers.lab import judging, relaxed
 from real.papers.lab.contract import Lab, Record, Verdict
-from real.papers.lab.introductions import Problem, problems, share_of_facts
+from real.papers.lab.introductions import PARTS, Problem, problems, share_of_facts
 from real.papers.lab.judging import Head, Labels
 from real.papers.lab.pairs import ends, pair_named
 from real.papers.lab.relaxed import Rule
@@ -103,7 +103,7 @@ def task(lab: Lab, count: int, part: Part) -> Task:
     tokenizer = pair_named(lab.pair).tokenizer
     drawn = problems(lab.texts(count, 4), part, lab.seed)
     prompts = [prompt_ids(tokenizer, problem.text, has_template(tokenizer)) for problem in drawn]
-    return Task(drawn, prompts, len(part) + 100 * lab.seed)
+    return Task(drawn, prompts, 10 * lab.seed + PARTS.index(part))
 
 
 def graded(lab: Lab, problem: Problem, tokens: list[int]) -> float:
