@@ -115,20 +115,36 @@ def test_w1_at_one_acceptance_is_the_difference_of_curves() -> None:
     np.testing.assert_allclose(lantern.less(other, one, lantern.shared(one, other)), 0.3)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"), [(0.1, 0.3, "shows"), (0.0, 0.3, "does not show"), (-0.3, -0.1, "contradicts")]
-)
-def test_the_verdict_turns_with_the_interval(low: float, high: float, verdict: str) -> None:
-    found = {lantern.HEADLINE: Estimate((low + high) / 2, low, high)}
-    assert lantern.verdict(Record({}, found, {})) == verdict
+GOOD = {
+    lantern.HEADLINE: Estimate(0.2, 0.1, 0.3),
+    "speed of relaxed over exact speculation, T = 1": Estimate(1.2, 1.1, 1.3),
+    "speed of relaxed over exact speculation, T = 0": Estimate(1.2, 1.1, 1.3),
+    "digits read, relaxed less exact, delta = 0.2, T = 1": Estimate(0.0, -0.04, 0.04),
+    "digits read, relaxed less exact, delta = 0.2, T = 0": Estimate(0.0, -0.04, 0.04),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_the_verdict_turns_with_each_interval(name: str) -> None:
+    """A bound inside of one is shown by none; one beyond its bound contradicts."""
+    assert lantern.verdict(Record({}, GOOD, {})) == "shows"
+    for low, high, verdict in ((-1.0, 2.0, "does not show"), (-1.0, -0.1, "contradicts")):
+        found = GOOD | {name: Estimate((low + high) / 2, low, high)}
+        assert lantern.verdict(Record({}, found, {})) == verdict
 
 
 def test_a_few_images(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lantern, "FEW", (4,))
     monkeypatch.setattr(lantern, "TABLES", 1)
+    monkeypatch.setattr(lantern, "GAMMAS", (2,))
+    monkeypatch.setattr(lantern, "TURNS", 1)
+    monkeypatch.setattr(lantern, "COMPLETIONS", 1)
     said: list[str] = []
     found = lantern.run(Lab(share=0.0, said=said.append)).measured
     assert said[0] == "the target writes images"
     assert found[lantern.HEADLINE].value > 0
     assert 0.6 < found["acceptance of rejection"].value < 0.8
     assert 0.02 < found["TV of zeroed, k = 4, delta = 0"].value < 0.08
+    for at in ("T = 1", "T = 0"):
+        assert found[f"tokens a pass, relaxed over exact, {at}"].value > 1
+        assert found[f"digits read, exact, {at}"].value > 0.5
