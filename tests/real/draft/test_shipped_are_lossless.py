@@ -28,6 +28,8 @@ from real.named import drafter_named, drafters
 from real.pair import Pair
 
 LEVEL, SEED = 1e-4, 11
+# Texts that are decoded together: rows of 49,152 tokens of many more would fill the memory.
+TOGETHER = 50
 # Three tokens at each place: 27 texts, so that each is expected often enough.
 WARPING = Warping(1.3, top_k=3)
 OF_SMOLLM2 = [name for name in drafters() if name.startswith("smollm2/")]
@@ -78,11 +80,13 @@ def counted(
     target: LanguageModel, drafter: Drafter | None, texts: int, prompt: int, warping: Warping
 ) -> Counter[tuple[int, ...]]:
     """How often the loop writes each text of three tokens, in blocks of two drafts; without a drafter alone."""
-    gamma, uniforms = 2 if drafter else 0, [keyed(SEED, i) for i in range(texts)]
-    prompts = [[prompt]] * texts
-    options: dict[str, Any] = {"gamma": gamma, "warping": warping, "proposer": drafter}
-    runs = decode_batch(target, None, prompts, max_tokens=3, uniforms=uniforms, **options)
-    return Counter(tuple(run.tokens) for run in runs)
+    counts: Counter[tuple[int, ...]] = Counter()
+    options: dict[str, Any] = {"gamma": 2 if drafter else 0, "warping": warping, "proposer": drafter}
+    for first in range(0, texts, TOGETHER):
+        uniforms = [keyed(SEED, i) for i in range(first, min(first + TOGETHER, texts))]
+        runs = decode_batch(target, None, [[prompt]] * len(uniforms), max_tokens=3, uniforms=uniforms, **options)
+        counts.update(tuple(run.tokens) for run in runs)
+    return counts
 
 
 def p_value_of(counts: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
