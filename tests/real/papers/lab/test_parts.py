@@ -18,7 +18,7 @@ from real.papers.models.train import makers
 PART = 0.01  # of the texts; 8 at least
 FEWER: dict[str, dict[str, Any]] = {  # settings of the same loops: the slow test runs all of them
     "dsd": {"SIZES": {"tiny": (12 * 16**2,)}, "DEPTHS": (1, 4), "GAMMAS": (1, 2, 4)},
-    "judge": {"DELTAS": (0.1, 0.5)},
+    "judge": {"HEADS": 1, "PASSING": (0.2,), "EPSILONS": (0.5,), "TOPS": (2,)},
     "sjd": {"WINDOWS": (16, 32), "FIRST": ("left",)},
 }
 
