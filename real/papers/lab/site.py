@@ -39,8 +39,8 @@ COLUMNS = [
     ],
     [
         "how",
-        "*measured* in runs. *predicted* from laws and short timings. *emulated*: decoded here, with costs of a larger "
-        "model. *exact*: a closed form, or a sum over all outcomes.",
+        "*measured* in runs. *predicted* from laws, short timings, or tokens counted here over weights read "
+        "(*memory-bound*). *exact*: a closed form, or a sum over all outcomes.",
     ],
     [
         "scale",
@@ -147,7 +147,7 @@ def _page(name: str, section: dict[str, Any], held: Held | None, origin: Origin)
 
     # The test as the system's file states it, and what a reader should know besides.
     judged_by = f"What the record is judged by: {system.TEST}"
-    blocks += [f"## Test\n\nClaim: {system.CLAIM}.", judged_by, _verdict(system, held)]
+    blocks += [f"## Test\n\nClaim: {system.CLAIM.rstrip('.')}.", judged_by, _verdict(system, held)]
     if record is not None and section["notes"]:
         notes = [f"- {clauses.fill(note, record)}" for note in section["notes"]]
         blocks.append("## What else came out\n\n" + "\n".join(notes))
