@@ -173,10 +173,11 @@ def test_windows_save_passes_up_to_about_sixteen() -> None:
         assert all(wider.high < narrower.low for narrower, wider in itertools.pairwise(passes))
 
 
-def test_systems_beyond_text_run_in_a_quarter_of_an_hour() -> None:
+def test_systems_beyond_text_run_in_half_an_hour() -> None:
+    """By the clock, on a machine with other jobs: LANTERN, which decodes images one by one, has most of it."""
     names = {"assd", "cspd", "lantern", "lumina_mgpt2", "mllm", "nfd", "sjd"}
     held = report.recorded(RESULTS)
-    assert 0 < sum(held[name]["seconds"] for name in names) < 900
+    assert 0 < sum(held[name]["seconds"] for name in names) < 1800
 
 
 @pytest.fixture
