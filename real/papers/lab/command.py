@@ -108,7 +108,7 @@ def systems(
         left = "without --force the same command carries on"
         if not force:
             left = "the same command carries on"
-        aside(f"interrupted: {len(records)} of {len(wanted)} systems kept in {out}; {left}")
+        aside(f"interrupted: {len(records)} of {len(wanted)} systems recorded in {out}; {left}")
         raise typer.Exit(130)
     if share < 1:
         aside(f"a trial on {share:g} of the texts: intervals are wider than those that the tests were written for")
@@ -124,6 +124,8 @@ def _write_report(names: list[str], out: Path, folder: Path) -> None:
     pages = {folder / name: text for name, text in site.files(report.recorded(out), names, out).items()}
     for path in pages:
         check_writable(path)
+        if path.is_file() and site.MADE_BY not in path.read_text(encoding="utf-8", errors="replace"):
+            raise ValueError(f"report {folder}: {path} is no page of this command: move it, or name another folder")
     for path, text in pages.items():
         write_bytes(path, text.encode())
     typer.echo(f"report: {len(pages)} pages, from {folder / 'systems.md'} on", err=True)

@@ -177,5 +177,5 @@ def decoded(
 
 
 def _likeliest(laws: Tensor, u: Tensor) -> Tensor:
-    """Draw greedily."""
+    """Return the likeliest token of each law; `u` is ignored, so that this takes the place of `pick`."""
     return laws.argmax(-1)

@@ -71,7 +71,7 @@ def recorded(folder: Path) -> dict[str, Held]:
 
 
 def _read(path: Path) -> Held:
-    """The record of a file; ValueError for a file that holds none."""
+    """Return the record in a JSON file; ValueError if there is no complete one."""
     try:
         held: Held = json.loads(path.read_text(encoding="utf-8"))
         is_record = held["schema"] == SCHEMA and held.keys() >= NEEDED

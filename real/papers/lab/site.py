@@ -15,6 +15,10 @@ from real.papers.lab.records import Held, stale, verdict_of
 from specsim.claims import settled
 from specsim.report.text import markdown
 
+# What every page begins with: a file without it is nobody's page, and not written over.
+MADE_BY = "<!-- written by `"
+# A system's verdict -> the word of the pages for it, where they have another.
+WHOLE = {"contradicts": "not here"}
 HEAD = ["verdict", "system", "statement", "paper's number", "ours", "how", "scale"]
 # What the columns mean, for whoever reads the overview.
 COLUMNS = [
@@ -24,7 +28,8 @@ COLUMNS = [
         "*shows*: the whole 95 % interval is on the paper's side, on these models. *not here*: it is on the other "
         "side, on these models, and may differ on the paper's. *does not show*: it holds both. *cannot tell*: it holds "
         "both, and an effect of the paper's size would not have shown. *not tested*: nothing here decides it. That a "
-        "law or a quality is kept *shows* where the interval holds the value of no change.",
+        "law or a quality is kept *shows* where the interval lies within the margin of the system's test. *Not "
+        "recorded*: there is no record, or it is out of date.",
     ],
     ["system", "leads to the system's page: its test, what else came out, how it is built, every number"],
     [
@@ -93,7 +98,8 @@ def files(records: dict[str, Held], names: list[str], folder: Path) -> dict[str,
 
     # The overview, and a page for each.
     origin = Origin("specsim-real systems --report", str(folder), "computed exactly (`specsim claims`)")
-    head = f"# Systems of the literature\n\n{tally(records, sections)}"
+    mark = f"{MADE_BY}{origin.command}` from {folder} -->"
+    head = f"{mark}\n\n# Systems of the literature\n\n{tally(records, sections)}"
     reading = f"## How to read the table\n\n{markdown(COLUMNS)}"
     texts = {"systems.md": f"{head}\n\n{reading}\n\n## Overview\n\n{overview(records, sections)}\n"}
     return texts | {f"systems/{name}.md": text for name, text in pages(records, sections, origin).items()}
@@ -139,7 +145,7 @@ def _page(name: str, section: dict[str, Any], held: Held | None, origin: Origin)
         for c in _clauses(section, system, held)
     ]
     blocks = [
-        f"<!-- written by `{origin.command}` from {origin.folder}/{name}.json -->\n\n# {system.NAME}",
+        f"{MADE_BY}{origin.command}` from {origin.folder}/{name}.json -->\n\n# {system.NAME}",
         f"{section['about']} Paper: {report._link(system.PAPER)}. All systems: [overview](../systems.md).",
         markdown(statements),
         scale.sentence(section, held),
@@ -196,7 +202,7 @@ def _verdict(system: System, held: Held | None) -> str:
     reason = stale(held, system)
     if reason:
         return f"The record is out of date: {reason}."
-    return f"Verdict of the whole test: **{verdict_of(held, system)}**."
+    return f"Verdict of the whole test: **{WHOLE.get(verdict_of(held, system), verdict_of(held, system))}**."
 
 
 def _command(system: System, name: str) -> str:

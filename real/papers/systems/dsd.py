@@ -250,9 +250,9 @@ def _of_all(found: Resamples, temperature: float) -> dict[str, Estimate]:
 
 
 def shallow_over_deep(throughput: Array) -> Array:
-    """Return the best of at most 2 layers over the best of at least 4, mean over sizes.
+    """Return throughput of the best shallow draft (at most 2 layers) over the best deep one, mean over both sizes.
 
-    Drafts (..., 8) size by size.
+    `throughput` is (..., 8): the drafts of the small size by depth, then those of the large one.
     """
     by_size = throughput.reshape(*throughput.shape[:-1], -1, len(DEPTHS))
     shallow, deep = (by_size[..., [layers in chosen for layers in DEPTHS]].max(-1) for chosen in ((1, 2), (4, 8)))

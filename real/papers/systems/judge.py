@@ -175,10 +175,10 @@ def candidates(labels: Labels, head: Head) -> dict[str, dict[float, Rule]]:
 
 
 def chosen(lab: Lab, rules: Mapping[str, Mapping[float, Rule]]) -> dict[str, float]:
-    """Return the parameter of each rule: the last one before greedy answers to validation problems lack facts.
+    """Return the loosest parameter of each rule that loses at most FALL / 2 of the facts on validation problems.
 
-    Parameters are tried from the strictest on, and stop where facts fall by more than half of FALL.
-    Where the first one does already, it is the parameter.
+    Answers are greedy. Parameters are tried from the strictest on; if that one loses more already,
+    it is returned.
     """
     on = task(lab, VALIDATED, "validation")
     plain = kept(lab, f"{STANDARD}, validation", partial(solved, lab, on, relaxed.standard, 0.0))

@@ -151,7 +151,7 @@ def _averaged(values: Array) -> Estimate:
 
 
 def run(lab: Lab) -> Record:
-    """Every rule along the same texts of the target."""
+    """Return the record: rules compared along images of the target, then the relaxed rule in the decode loop."""
     lab.said("the target writes images")
     texts = ancestral(labels(lab.texts(TEXTS), lab.seed), seed=lab.seed).texts
     p, q = (rows(raster.model(name), texts) for name in MODELS)

@@ -90,3 +90,14 @@ def test_a_folder_that_cannot_be_written_is_refused_first(tmp_path: Path) -> Non
     ended = run("sjd", "--out", RESULTS, "--report", tmp_path / "pages")
     assert ended.exit_code == 2
     assert "cannot be written: Not a directory" in " ".join(ended.stderr.split())
+
+
+def test_a_file_that_is_no_page_is_not_written_over(tmp_path: Path) -> None:
+    notes = tmp_path / "systems.md"
+    notes.write_text("my own notes", encoding="utf-8")
+    ended = run("sjd", "--out", RESULTS, "--report", tmp_path)
+    assert "systems.md is no page of this command: move it, or name another folder" in " ".join(ended.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["systems.md"]
+    # A page of an earlier report is.
+    assert run("sjd", "--out", RESULTS, "--report", tmp_path / "pages").exit_code == 0
+    assert run("sjd", "--out", RESULTS, "--report", tmp_path / "pages").exit_code == 0
