@@ -101,15 +101,8 @@ def _name(system: System) -> str:
 
 
 def changed(held: Held, system: System) -> list[str]:
-    """Imported modules whose code has changed since the record.
-
-    None where it has no digests of them.
-    """
-    then = held.get("code", {})
-    # Only the system's file is known, or nothing.
-    if then.keys() <= {_name(system)}:
-        return []
-    now = code(system)
+    """Return the imported modules whose code has changed since the record."""
+    then, now = held["code"], code(system)
     return sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
 
 
@@ -128,7 +121,7 @@ def stale(held: Held, system: System) -> str | None:
     # The headline, the file and the verdict.
     if system.HEADLINE not in held["found"]["measured"]:
         return "its HEADLINE is none of the record's numbers"
-    if held.get("code", {}).get(_name(system)) not in (None, _file_digest(system)):
+    if held.get("code", {}).get(_name(system)) != _file_digest(system):
         return "its code has changed since the record was made"
     try:
         if held["verdict"] != verdict_of(held, system):

@@ -19,7 +19,7 @@ from specsim.report.text import aligned, markdown, terminal_width
 # Columns where there is no terminal to ask.
 _NARROW = 80
 # What pages read of every record; older ones lack the digests of code and the scale.
-NEEDED = {"complete", "provenance", "test_hash", "weights", "seconds", "verdict", "found"}
+NEEDED = {"complete", "provenance", "code", "test_hash", "weights", "seconds", "verdict", "found"}
 
 
 def shown(value: float | Estimate) -> str:
@@ -168,14 +168,8 @@ def made_by(held: Held) -> str:
     """Machine, versions and command of a record, as a sentence."""
     what = held["provenance"]
     used, machine = what["versions"], what["machine"]
-    modules = len(held.get("code", {}))
-    if modules > 1:
-        older = f" It holds digests of the code of {modules} modules: the system's file and what that imports."
-    elif modules:
-        older = " It holds a digest of the system's file alone: what that imports may have changed."
-    else:
-        older = " It holds no digest of its code, which may have changed."
+    known = f"It holds digests of the code of {len(held['code'])} modules: the system's file and what that imports."
     return (
         f"Measured {what['date'][:10]} on {machine['processor']}, {what['threads']} thread, Python {used['python']}, "
-        f"torch {used['torch']}, scikit-learn {what['scikit_learn']}: `{what['command']}`." + older
+        f"torch {used['torch']}, scikit-learn {what['scikit_learn']}: `{what['command']}`. {known}"
     )

@@ -153,7 +153,7 @@ def test_a_record_of_other_weights_is_stale(folder: Path, tmp_path: Path, monkey
 
 
 def test_a_record_of_other_code_is_stale(folder: Path, tmp_path: Path) -> None:
-    """The system's own code; a record without digests, older than these, is good still."""
+    """The system's own code; a record without digests says nothing of it."""
     run("coin", "--out", tmp_path)
     path = tmp_path / "coin.json"
     held = json.loads(path.read_text())
@@ -161,8 +161,8 @@ def test_a_record_of_other_code_is_stale(folder: Path, tmp_path: Path) -> None:
     path.write_text(json.dumps(held | {"code": {"real.papers.systems.coin": "another"}}))
     assert "coin: stale, its code has changed" in run("coin", "--out", tmp_path).stderr
     path.write_text(json.dumps({key: value for key, value in held.items() if key != "code"}))
-    assert "coin: recorded " in run("coin", "--out", tmp_path).stderr
-    assert runs("coin") == 2
+    assert "coin: stale, its code has changed" in run("coin", "--out", tmp_path).stderr
+    assert runs("coin") == 3
 
 
 @pytest.mark.parametrize("module", ["real.studies.intervals", "specsim.base.arrays"])
@@ -217,7 +217,7 @@ def test_ctrl_c_keeps_what_has_ended(folder: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(systems.find("die"), "run", stopped)
     ended = run("coin", "die", "--out", tmp_path)
     assert ended.exit_code == 130
-    assert f"interrupted: 1 of 2 systems kept in {tmp_path}; the same command carries on" in ended.stderr
+    assert f"interrupted: 1 of 2 systems recorded in {tmp_path}; the same command carries on" in ended.stderr
     assert "Coin" in ended.stdout
     assert [path.name for path in tmp_path.glob("*.json")] == ["coin.json"]
     monkeypatch.setattr(systems.find("die"), "run", honest)
