@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,10 +12,12 @@ import pytest
 from real.papers.lab import aligned, writing
 from real.papers.lab.aligned import Trained
 from real.papers.lab.contract import Lab, Record
+from real.papers.lab.texts import Part
 from real.papers.systems import distillspec
 from real.papers.systems.distillspec import DECISIVE, FIRST, Key
 from real.studies.intervals import Estimate
 
+PARTS: list[tuple[Part, float]] = [("test", 1.0), ("test", 0.0)]
 ABOVE, BELOW, ACROSS = Estimate(0.1, 0.05, 0.2), Estimate(-0.1, -0.2, -0.05), Estimate(0.1, -0.05, 0.2)
 
 
@@ -60,6 +62,25 @@ def test_sources_are_compared_at_the_same_divergence() -> None:
     measured = distillspec._decisive(bench, trained(0, 30.0), by_key, ("tvd", "draft"))
     values = {name: gain.value for name, gain in measured.items()}
     assert [values[name] for name in DECISIVE] == pytest.approx([1.0, 0.2, 1 / 3, -0.2])
+
+
+def test_four_gains_share_one_error_of_five_percent() -> None:
+    """At T = 0, where nothing is decided, the interval is of 95 %."""
+    rng, bench = np.random.default_rng(0), cast("Any", None)
+    by_key = {key: Trained(0.1, {key_of: rng.random((3, 9)) + 2 for key_of in PARTS}) for key in distillspec.compared()}
+    before = Trained(0.1, {key_of: rng.random((3, 9)) + 2 for key_of in PARTS})
+    measured = distillspec._decisive(bench, before, by_key, ("jsd", "target"))
+
+    def wide(first: Trained, second: Trained, temperature: float, level: float) -> Estimate:
+        new, old = (draft.calls["test", temperature] for draft in (first, second))
+        return aligned.gain(bench, new, old, level)
+
+    ours = by_key["jsd", "target"], by_key["tvd", "draft"]
+    others = before, by_key[FIRST], by_key["tvd", "target"], by_key["tvd", "mixed"]
+    expected = [wide(ours[i // 2], other, 1.0, 0.9875) for i, other in enumerate(others)]
+    assert [measured[name] for name in DECISIVE] == [pytest.approx(gain) for gain in expected]
+    greedy = measured["memory-bound speedup gained by text of the draft over text of the target, T = 0"]
+    assert greedy == pytest.approx(wide(ours[1], others[2], 0.0, 0.95))
 
 
 def test_a_choice_of_the_other_temperature_costs_nothing_where_it_is_the_same() -> None:

@@ -82,6 +82,16 @@ def test_a_narrow_draft_keeps_the_leading_directions() -> None:
     assert (logits(narrow) - logits(whole)).abs().max() < 1e-3 * logits(whole).abs().max()
 
 
+def test_a_shallow_draft_keeps_the_donors_last_layer() -> None:
+    """A donor whose second layer of three does nothing has the laws of its first and last."""
+    whole = donor()
+    with torch.no_grad():
+        for weight in (whole.out[1], whole.down[1]):
+            weight.zero_()
+    shallow = cut(whole, SIZES | {"layers": 2})
+    assert (logits(shallow) - logits(whole)).abs().max() < 1e-3 * logits(whole).abs().max()
+
+
 def test_a_wide_or_deep_draft_begins_near_the_donor() -> None:
     whole, untrained = donor(), logits(donor(width=40, heads=5))
     for sizes in (SIZES | {"width": 48, "heads": 6, "ffn": 90}, SIZES | {"layers": 6}):
