@@ -216,3 +216,17 @@ def test_faster_is_time_over_time_without_the_first_image(monkeypatch: pytest.Mo
     monkeypatch.setattr(on, "ancestral", partial(made, seconds=6.0, first=60.0))
     ratios = on.faster(Lab(share=0.1), partial(made, seconds=2.0, first=2.0))
     assert [ratio.value for ratio in ratios.values()] == pytest.approx([3, 9])
+
+
+def test_both_ways_make_the_same_digits_with_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: dict[str, list[tuple[int, int]]] = {"plain": [], "fewer": []}
+
+    def made(digit: Any, seed: int, name: str) -> on.Images:
+        calls[name].append((int(digit), seed))
+        return on.Images(digit, np.ones(1), 1.0, 1.0)
+
+    monkeypatch.setattr(on, "ancestral", partial(made, name="plain"))
+    on.faster(Lab(), partial(made, name="fewer"))
+    assert calls["plain"] == calls["fewer"]
+    assert [digit for digit, _ in calls["plain"][1:]] == on.labels(24, 3).tolist()
+    assert len({seed for _, seed in calls["plain"]}) == 25

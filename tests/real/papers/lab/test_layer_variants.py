@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from real.draft import feature
+from real.draft import _rollout, feature
 from real.draft._parts import frozen
 from real.papers.lab import aligning
 from real.papers.lab import layer_variants as on
 from real.papers.lab.contract import Lab, Record, checked
-from real.papers.lab.text_lab import along, expected
+from real.papers.lab.text_lab import Tally, along, by_prompt, expected
 from real.papers.lab.texts import Texts, texts
 from real.papers.lab.writing import pair
 from real.papers.systems import fspad
@@ -75,6 +76,26 @@ def test_the_loss_is_that_of_the_layers_lesson() -> None:
     assert on.loss_of(net, ends, lesson, 1, recipe).item() == pytest.approx(by_lesson.item(), rel=1e-4)
 
 
+def test_the_loss_of_two_steps_is_that_of_the_layers_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks begin at all places of the answer but the last, so that both steps lie in it."""
+    lesson = aligning.lesson(few()).rows(torch.tensor([1]))
+    places = lesson.is_answer[0].nonzero()[:, 0]
+    net, recipe = on.untrained("tiny", {}, 0), on.recipe_of("tiny") | {"unroll": 2}
+    monkeypatch.setattr(_rollout, "places", lambda *options: places[:-1])
+    whole = feature.lesson(net, pair().target, recipe)
+    by_lesson = whole(lesson.tokens, lesson.states[:, :, None].float(), torch.Generator())
+    ends = frozen(pair().target, net.hidden, net.tokens)
+    assert on.loss_of(net, ends, lesson, 2, recipe).item() == pytest.approx(by_lesson.item(), rel=1e-4)
+
+
+def test_a_seed_decides_the_order_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it begins with the same weights."""
+    lesson, begin = aligning.lesson(few()), on.untrained
+    monkeypatch.setattr(on, "untrained", lambda pair, options, seed: begin(pair, options, 0))
+    first, second = (on.trained(Lab(), {}, lesson, PLAN, seed) for seed in (0, 1))
+    assert not torch.equal(first.join, second.join)
+
+
 def test_training_lowers_the_loss_and_is_the_same_each_time() -> None:
     lesson, options = aligning.lesson(few()), on.variants("tiny")["both"]
     ends, recipe = frozen(pair().target, 256), on.recipe_of("tiny")
@@ -93,6 +114,37 @@ def test_a_trial_of_fspad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for at in ("T = 0", "T = 1"):
         new, old = (found.predicted[f"tokens a target call, {name}, {at}"].value for name in ("both", "control"))
         assert found.measured[f"{fspad.GAIN}, {at}"].value == pytest.approx(new / old - 1)
+
+
+def test_fspad_learns_from_training_texts_with_every_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are made up here: five a prompt of the control, four of all others, which gain a quarter."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    learned: list[Texts] = []
+    numbers: list[tuple[dict[str, Any], int]] = []
+
+    def lesson(part: Texts, **options: Any) -> None:
+        learned.append(part)
+
+    def trained(lab: Lab, options: dict[str, Any], lesson: Any, plan: on.Plan, seed: int) -> dict[str, Any]:
+        numbers.append((options, seed))
+        return options
+
+    def tally_of(net: Any, judged: Texts, gamma: int) -> Tally:
+        assert set(judged.part) == {"test"}
+        calls = 5.0 if net == on.variants("tiny")["control"] else 4.0
+        return Tally(np.full(8, 20.0), np.full(len(by_prompt(judged, judged.lengths)), calls))
+
+    monkeypatch.setattr(aligning, "lesson", lesson)
+    monkeypatch.setattr(on, "trained", trained)
+    monkeypatch.setattr(on, "judged", lambda part, temperature: part)
+    monkeypatch.setattr(on, "tally_of", tally_of)
+    monkeypatch.setattr(fspad, "JUDGED", 8)
+    found = fspad.run(Lab(seed=7, share=0.1))
+    assert [set(part.part) for part in learned] == [{"calibration"}]
+    for options in on.variants("tiny").values():
+        assert [seed for of, seed in numbers if of == options] == [7, 8, 9]
+    gains = [found.measured[f"{fspad.ADDED}, {name} over control, T = 1"] for name in ("both", "feature sampling")]
+    assert gains == [pytest.approx((0.25, 0.25, 0.25))] * 2
 
 
 @pytest.mark.parametrize(

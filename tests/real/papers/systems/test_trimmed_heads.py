@@ -60,6 +60,33 @@ def test_a_head_has_the_tokens_that_the_layer_was_trained_with_first(monkeypatch
     assert (1400 in eighth, set(eighth) <= set(range(1000, 1500))) == (True, True)
 
 
+def test_the_best_levels_are_those_of_speed_not_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level costs half a target step: three levels save fewer calls than they cost."""
+    monkeypatch.setattr(trimmed_heads, "weights_read", lambda net, target: 0.5)
+    monkeypatch.setattr(minicpm4, "_calls", lambda net, texts, levels: [{1: 10, 2: 7, 3: 6, 4: 6}[levels]])
+    assert minicpm4.best_levels(Lab(), "full head", None, None, "") == 2
+
+
+def test_levels_come_from_validation_texts_and_calls_from_test_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[tuple[str, str]] = []
+
+    def best_levels(lab: Lab, head: str, net: Any, texts: str, at: str) -> int:
+        stages.append((at, texts))
+        return 3
+
+    def calls(net: Any, texts: str, levels: int) -> list[int]:
+        stages.append((str(levels), texts))
+        return [9] * 8
+
+    monkeypatch.setattr(minicpm4, "HEADS", {"full head": 1})
+    monkeypatch.setattr(minicpm4, "JUDGED", 8)
+    monkeypatch.setattr(minicpm4, "reader", lambda lab, temperature, part: part)
+    monkeypatch.setattr(minicpm4, "best_levels", best_levels)
+    monkeypatch.setattr(minicpm4, "_calls", calls)
+    minicpm4.run(Lab(share=0.01))
+    assert stages == [(", T = 0", "validation"), ("3", "test"), (", T = 1", "validation"), ("3", "test")]
+
+
 def test_a_tree_costs_a_pass_over_its_nodes_and_a_draft_step_a_level() -> None:
     costs, lab = recorded(0.0), Lab()
     without = costs.cycle(8) - costs.phase("draft", 8)
