@@ -7,14 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from real.decode.given_text import Along, windows
-from real.papers.lab.text_lab import by_prompt
-from real.papers.lab.texts import Texts
-from real.studies.intervals import Estimate, bootstrap
 from specsim.types import Array
 
 
 def hazard_sums(drafter: Sequence[Along]) -> tuple[Array, Array]:
-    """Sums of the hazards of draft k over the starts of each text, and the number of starts.
+    """Return sums of the hazards of draft k over the starts of each text, and the number of starts.
 
     Both have the shape (texts, gamma). The drafts before draft k are the text's tokens, so that its
     hazard, the probability that it is accepted if all before it were, is min(1, q/p).
@@ -33,11 +30,3 @@ def hazard_sums(drafter: Sequence[Along]) -> tuple[Array, Array]:
         total[i] = np.minimum(ratios, 1).sum(0)
         count[i] = len(text.p) - np.arange(gamma)
     return total, count
-
-
-def acceptance(texts: Texts, drafter: Sequence[Along]) -> list[Estimate]:
-    """The hazard of each draft, with intervals over prompts."""
-    total, count = hazard_sums(drafter)
-    drafts = range(total.shape[1])
-    pairs = [(by_prompt(texts, total[:, k]), by_prompt(texts, count[:, k])) for k in drafts]
-    return [bootstrap(pair, lambda a, b: a.sum(-1) / b.sum(-1)) for pair in pairs]

@@ -213,11 +213,6 @@ def cycle(costs: Costs, gamma: int, draft: float = 1.0, more: float = 0.0) -> fl
     return costs.cycle(gamma) + (draft - 1) * costs.phase("draft", gamma) + more
 
 
-def step_cost(costs: Costs) -> float:
-    """A step of the pair's draft over a plain step of its target."""
-    return costs.phase("draft", 1) / costs.cycle(0)
-
-
 def speed(
     tally: Tally,
     costs: Costs,

@@ -65,7 +65,6 @@ def test_sums_are_by_prompt() -> None:
 
 def test_costs_that_are_told() -> None:
     costs = on.costs(LAB, "widened")
-    assert on.step_cost(costs) == 0.1
     assert on.cycle(costs, 2) == 14.5
     assert on.cycle(costs, 2, draft=0.5, more=1.0) == 14.5 - 1.0 + 1.0
     two = on.Tally(np.array([29.0, 29.0]), np.array([10.0, 10.0]))
@@ -78,7 +77,6 @@ def test_costs_that_are_measured() -> None:
     said: list[str] = []
     found = on.costs(Lab(0, 0.01, said.append), "own")
     assert said == ["time of cycles at the pair's own cost"]
-    assert 0 < on.step_cost(found) < 1
     assert on.cycle(found, 8) > on.cycle(found, 1) > 0
 
 
