@@ -28,6 +28,7 @@ REFUSED = {
     "forced out": PICTURE_BESIDE,
     "trees out": PICTURE_BESIDE,
     "systems out": FOLDER,
+    "systems report": FOLDER,
     "train-pair out": FOLDER,
     "train-drafters work": FOLDER,
 }

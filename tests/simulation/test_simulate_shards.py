@@ -56,6 +56,7 @@ def test_blocks_that_share_contexts_widen_the_interval() -> None:
 
 @pytest.mark.parametrize(("backend", "threads"), [("numpy", 1), ("jax", 3)])
 def test_only_jax_shares_a_shard_among_threads(monkeypatch: pytest.MonkeyPatch, backend: str, threads: int) -> None:
+    pytest.importorskip(backend)
     seen, shard = [], run.shard
     monkeypatch.setattr(run, "CORES", 3)
     monkeypatch.setattr(run, "shard", lambda job, *rest: seen.append(job.threads) or shard(job, *rest))
