@@ -118,7 +118,7 @@ def models() -> tuple[LanguageModel, LanguageModel]:
 
 
 def openings(images: Digits) -> list[list[int]]:
-    """What the loop completes: the class of each image, and its first row of pixels."""
+    """Return the texts that the loop completes: the class of each image, and its first row of pixels."""
     return [text[: 1 + FIRST_ROW] for text in raster.texts(images).tolist()]
 
 

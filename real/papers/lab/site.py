@@ -57,7 +57,7 @@ Sections = dict[str, dict[str, Any]]
 
 
 class Origin(NamedTuple):
-    """What a page says of where it comes from."""
+    """The origin that a page states: the command that wrote it, and the folder of the records."""
 
     command: str
     folder: str
@@ -216,8 +216,8 @@ def _pair(system: System) -> str | None:
 
 
 def _literature(paper: str, origin: Origin) -> str:
-    """What the table of published statements says of the same paper."""
-    found = [one for one in settled.recorded().values() if paper in one.source.replace(",", " ").split()]
-    rows = [["verdict", "what is stated", "because"], *([one.verdict, one.statement, one.because] for one in found)]
+    """Return the settled statements of the same paper as a section; "" if there are none."""
+    statements = [s for s in settled.recorded().values() if paper in s.source.replace(",", " ").split()]
+    rows = [["verdict", "what is stated", "because"], *([s.verdict, s.statement, s.because] for s in statements)]
     head = f"## What the mathematics says\n\nStatements of the same paper that were {origin.computed}."
-    return f"{head}\n\n{markdown(rows)}" if found else ""
+    return f"{head}\n\n{markdown(rows)}" if statements else ""

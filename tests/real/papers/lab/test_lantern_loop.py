@@ -34,13 +34,13 @@ def first_tokens(way: lantern_loop.Way, p: Array, q: Array) -> tuple[Array, floa
 
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 def test_the_law_of_a_token_is_the_rules(delta: float) -> None:
-    """Of exact speculation it is the target's, and so without any relaxation; five standard errors at most."""
+    """Exact speculation has the target's law, and so has delta = 0; frequencies are within five standard errors."""
     p, q = laws(3, 1), laws(2, 2)
     cut = [law[0, 0, :16] / law[0, 0, :16].sum() for law in (p, q)]
     due = output_law(*cut, rule="lantern", params={"neighbours": NEAR, "delta": delta})
-    found, relaxed_mean = first_tokens(Relaxed(NEAR, delta, greedy=False), p, q)
+    relaxed, relaxed_mean = first_tokens(Relaxed(NEAR, delta, greedy=False), p, q)
     exact, exact_mean = first_tokens(Exact(greedy=False), p, q)
-    np.testing.assert_allclose(found, due, atol=5 * 0.5 / RUNS**0.5)
+    np.testing.assert_allclose(relaxed, due, atol=5 * 0.5 / RUNS**0.5)
     np.testing.assert_allclose(exact, cut[0], atol=5 * 0.5 / RUNS**0.5)
     assert (relaxed_mean > exact_mean + 0.05) == (delta > 0)
     if delta:
@@ -77,10 +77,10 @@ def test_times_are_the_least_of_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = iter(np.tile([1.0, 1.0, 1.0, 1.0, 1.0, 5.0], 10).cumsum().tolist())
     monkeypatch.setattr("time.process_time", lambda: next(steps))
     prompts, way = openings(digits().held_out())[:2], Exact(greedy=True)
-    found = lantern_loop.timed(prompts, [(way, 0), (way, 2)], 0, turns=2)
-    assert found.seconds.tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    assert found.passes[0].tolist() == [56, 56]
-    assert (found.passes[1] < 40).all()
+    timings = lantern_loop.timed(prompts, [(way, 0), (way, 2)], 0, turns=2)
+    assert timings.seconds.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert timings.passes[0].tolist() == [56, 56]
+    assert (timings.passes[1] < 40).all()
 
 
 def test_digits_are_read() -> None:

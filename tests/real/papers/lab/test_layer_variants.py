@@ -57,9 +57,9 @@ def test_calls_are_those_of_the_drafter_along_the_texts(temperature: float, toke
     if temperature == 0:
         rows = [row._replace(p=row.p * 0 + 1) for row in rows]
     whole = expected(some, rows, 3)
-    found = on.tally_of(net, on.judged(some, temperature), 3)
-    assert found.blocks == pytest.approx(whole.blocks, rel=1e-4)
-    assert found.tokens.tolist() == whole.tokens.tolist()
+    tally = on.tally_of(net, on.judged(some, temperature), 3)
+    assert tally.blocks == pytest.approx(whole.blocks, rel=1e-4)
+    assert tally.tokens.tolist() == whole.tokens.tolist()
 
 
 def test_the_loss_is_that_of_the_layers_lesson() -> None:
@@ -109,11 +109,11 @@ def test_a_trial_of_fspad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(fspad, "VARIANTS", {name: fspad.VARIANTS[name] for name in ("both", "control")})
     monkeypatch.setattr(fspad, "JUDGED", 4)
-    found = checked(fspad.run(Lab(share=0.01)), fspad.HEADLINE)
-    assert found.exact["parameters, both"] == pytest.approx(found.exact["parameters, control"], rel=0.01)
+    record = checked(fspad.run(Lab(share=0.01)), fspad.HEADLINE)
+    assert record.exact["parameters, both"] == pytest.approx(record.exact["parameters, control"], rel=0.01)
     for at in ("T = 0", "T = 1"):
-        new, old = (found.predicted[f"tokens a target call, {name}, {at}"].value for name in ("both", "control"))
-        assert found.measured[f"{fspad.GAIN}, {at}"].value == pytest.approx(new / old - 1)
+        new, old = (record.predicted[f"tokens a target call, {name}, {at}"].value for name in ("both", "control"))
+        assert record.measured[f"{fspad.GAIN}, {at}"].value == pytest.approx(new / old - 1)
 
 
 def test_fspad_learns_from_training_texts_with_every_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,11 +139,11 @@ def test_fspad_learns_from_training_texts_with_every_seed(tmp_path: Path, monkey
     monkeypatch.setattr(on, "judged", lambda part, temperature: part)
     monkeypatch.setattr(on, "tally_of", tally_of)
     monkeypatch.setattr(fspad, "JUDGED", 8)
-    found = fspad.run(Lab(seed=7, share=0.1))
+    record = fspad.run(Lab(seed=7, share=0.1))
     assert [set(part.part) for part in learned] == [{"calibration"}]
     for options in on.variants("tiny").values():
         assert [seed for of, seed in numbers if of == options] == [7, 8, 9]
-    gains = [found.measured[f"{fspad.ADDED}, {name} over control, T = 1"] for name in ("both", "feature sampling")]
+    gains = [record.measured[f"{fspad.ADDED}, {name} over control, T = 1"] for name in ("both", "feature sampling")]
     assert gains == [pytest.approx((0.25, 0.25, 0.25))] * 2
 
 

@@ -30,7 +30,7 @@ QUICK = [name for name in systems.names() if name not in ELSEWHERE]
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a machine writes once is written for these tests alone."""
+    """Give these tests a cache folder of their own."""
     folder: Path = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "cache", lambda: folder)

@@ -33,7 +33,7 @@ ABOVE, BELOW, ACROSS = Estimate(0.1, 0.05, 0.2), Estimate(-0.1, -0.2, -0.05), Es
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a machine writes once is written for these tests alone."""
+    """Give these tests a cache folder of their own."""
     folder: Path = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "cache", lambda: folder)
@@ -203,9 +203,9 @@ def test_calls_are_those_that_the_drafter_predicts(has_all: bool) -> None:
         judged = aligned._judged(lab, temperature, "validation")
         along = along_texts(drafter, judged.texts, aligned.GAMMA, temperature)
         by_hand = expected(judged.texts, along, aligned.GAMMA)
-        found = aligned.tally_of(lab, net, judged)
-        assert np.allclose(found.blocks, by_hand.blocks, atol=1e-6)
-        assert found.tokens.tolist() == by_hand.tokens.tolist()
+        tally = aligned.tally_of(lab, net, judged)
+        assert np.allclose(tally.blocks, by_hand.blocks, atol=1e-6)
+        assert tally.tokens.tolist() == by_hand.tokens.tolist()
 
 
 def test_intervals_hold_the_spread_of_prompts_and_of_seeds() -> None:

@@ -125,8 +125,8 @@ def test_scores_and_calls_are_those_of_the_drafter(temperature: float) -> None:
 
     # The target's probabilities are not needed to be right here, but the same.
     p = [np.full(len(row), 0.5) for row in part.rows]
-    told = [text._replace(p=w) for text, w in zip(along(drafter, part, 3, temperature), p, strict=True)]
-    by_hand = [expected(part, told, gamma).blocks for gamma in (1, 3)]
+    texts_along = [text._replace(p=w) for text, w in zip(along(drafter, part, 3, temperature), p, strict=True)]
+    by_hand = [expected(part, texts_along, gamma).blocks for gamma in (1, 3)]
     assert draft_scores.calls(Judged(part, temperature, p), scores, (1, 3)) == [
         pytest.approx(row, rel=1e-4) for row in by_hand
     ]

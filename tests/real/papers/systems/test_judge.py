@@ -85,28 +85,28 @@ def test_labels_are_what_the_target_writes_after_a_draft() -> None:
         )
         return run[0].tokens
 
-    found = judging.mine(both, PROMPTS[:2], length=5, horizon=4, ends=(), grade=grade, seed=0)
+    labels = judging.mine(both, PROMPTS[:2], length=5, horizon=4, ends=(), grade=grade, seed=0)
     weights, k, answers = both.target.weights, 0, [written(prompt, 7) for prompt in PROMPTS[:2]]
     assert weights is not None
     for turn in range(5):
-        for i in np.unique(found.text):
-            of_text = np.flatnonzero(found.text == i)
+        for i in np.unique(labels.text):
+            of_text = np.flatnonzero(labels.text == i)
             if turn >= len(of_text):
                 continue
-            row, answer, token = of_text[turn], answers[i], int(found.tokens[of_text[turn]])
+            row, answer, token = of_text[turn], answers[i], int(labels.tokens[of_text[turn]])
             # The place is the one whose state it is.
             texts = [[*PROMPTS[i], *answer[:t], token] for t in range(5)]
             states = [both.target.cache().states(torch.tensor([text]), [0], (len(weights.layers),)) for text in texts]
-            off = [np.abs(state[0, -1, 0].numpy() - found.states[row]).max() for _, state in states]
+            off = [np.abs(state[0, -1, 0].numpy() - labels.states[row]).max() for _, state in states]
             t = int(np.argmin(off))
             assert off[t] < 1e-4
             logits = states[t][0][0, -2]
-            assert found.ratio[row] == pytest.approx(float((logits[token] - logits.max()).exp()), rel=1e-3)
+            assert labels.ratio[row] == pytest.approx(float((logits[token] - logits.max()).exp()), rel=1e-3)
             new, plain = [*answer[:t], token, *written(texts[t], 4)], answer[: t + 3]
-            assert found.unimportant[row] == (grade(i, new) >= grade(i, plain))
+            assert labels.unimportant[row] == (grade(i, new) >= grade(i, plain))
             k += 1
-    assert k == len(found.text) > 3
-    assert 0 < found.unimportant.mean() < 1
+    assert k == len(labels.text) > 3
+    assert 0 < labels.unimportant.mean() < 1
 
 
 def test_a_head_learns_and_is_sure_of_one_kind() -> None:
